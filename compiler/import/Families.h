@@ -1,0 +1,22 @@
+/// One function per op family; each adds its lowerings to the table.
+#ifndef ACCEL_COMPILER_IMPORT_FAMILIES_H
+#define ACCEL_COMPILER_IMPORT_FAMILIES_H
+
+namespace accel {
+class LoweringTable;
+
+void populateArithmetic(LoweringTable &table);
+void populateComparison(LoweringTable &table);
+void populateActivation(LoweringTable &table);
+void populateCasting(LoweringTable &table);
+void populateReduction(LoweringTable &table);
+void populateNormalization(LoweringTable &table);
+void populateContraction(LoweringTable &table);
+void populateAttention(LoweringTable &table);
+void populateView(LoweringTable &table);
+void populateConcat(LoweringTable &table);
+void populateCreation(LoweringTable &table);
+void populateIndexing(LoweringTable &table);
+} // namespace accel
+
+#endif

@@ -1,0 +1,34 @@
+#include "compiler/import/Families.h"
+#include "compiler/import/Importer.h"
+
+namespace accel {
+
+std::vector<std::string> LoweringTable::targets() const {
+  std::vector<std::string> names;
+  for (const auto &entry : table)
+    names.push_back(entry.getKey().str());
+  llvm::sort(names);
+  return names;
+}
+
+const LoweringTable &loweringTable() {
+  static const LoweringTable table = [] {
+    LoweringTable t;
+    populateArithmetic(t);
+    populateComparison(t);
+    populateActivation(t);
+    populateCasting(t);
+    populateReduction(t);
+    populateNormalization(t);
+    populateContraction(t);
+    populateAttention(t);
+    populateView(t);
+    populateConcat(t);
+    populateCreation(t);
+    populateIndexing(t);
+    return t;
+  }();
+  return table;
+}
+
+} // namespace accel

@@ -1,0 +1,31 @@
+#ifndef ACCEL_DIALECTS_ACCEL_ACCELDIALECT_H
+#define ACCEL_DIALECTS_ACCEL_ACCELDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/accel/AccelDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/accel/AccelAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/accel/AccelOps.h.inc"
+
+namespace accel {
+/// Names of the discardable attributes.
+inline constexpr llvm::StringLiteral kLoopsAttr = "accel.loops";
+inline constexpr llvm::StringLiteral kLayoutAttr = "accel.layout";
+inline constexpr llvm::StringLiteral kDtypeAttr = "accel.dtype";
+inline constexpr llvm::StringLiteral kKindAttr = "accel.kind";
+inline constexpr llvm::StringLiteral kNameAttr = "accel.name";
+} // namespace accel
+
+#endif

@@ -1,0 +1,158 @@
+#ifndef ACCEL_OPS_TD
+#define ACCEL_OPS_TD
+
+include "dialects/accel/AccelAttributes.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Accel_Op<string mnemonic, list<Trait> traits = []> : Op<Accel_Dialect, mnemonic, traits>;
+
+def Accel_ViewOp : Accel_Op<"view", [Pure, AttrSizedOperandSegments]> {
+  let summary = "a strided view of a tensor";
+  let description = [{
+    Element `i` of the result is element `map(i)` of the source. The map's dimensions are the result's, its symbols are
+    `symbols`, and each of its results is linear in the dimensions: such a view has strides, so it costs nothing.
+    `sizes` are the result's dynamic sizes.
+
+    ```mlir
+    // x.transpose(0, 1)[1:]
+    %v = accel.view %x affine_map<(d0, d1) -> (d1, d0 + 1)> : tensor<8x4xf32> -> tensor<3x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$symbols, Variadic<Index>:$sizes, AffineMapAttr:$map);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $source (`[` $symbols^ `]`)? $map (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Accel_ReshapeOp : Accel_Op<"reshape", [Pure]> {
+  let summary = "the same elements in row-major order under other sizes";
+  let description = [{
+    `sizes` are the result's dynamic sizes. A view where the source's layout allows it, else a copy.
+
+    ```mlir
+    %r = accel.reshape %x sizes(%n) : tensor<?x12x64xf32> -> tensor<?x768xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$sizes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Accel_ConcatOp : Accel_Op<"concat", [Pure, AttrSizedOperandSegments]> {
+  let summary = "tensors one behind the other along a dimension";
+  let description = [{
+    Kernels write their parts in place where they can. `sizes` are the result's dynamic sizes.
+
+    ```mlir
+    %c = accel.concat dim(1) %a, %b : tensor<4x2xf32>, tensor<4x3xf32> -> tensor<4x5xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$parts, Variadic<Index>:$sizes, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    `dim` `(` $dim `)` $parts (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($parts) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Accel_AtenCallOp : Accel_Op<"aten_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "a call of PyTorch's dispatcher";
+  let description = [{
+    `kind` is `library` (one of PyTorch's kernels, chosen) or `fallback` (no lowering; `reason` says why). `args` and `kwargs`
+    are the schema's arguments: numbers, strings, booleans, arrays, `unit` for None, dictionaries for dtypes and the like, and
+    `#accel.operand<k>` for operand `k`. `dtypes` names the operands' PyTorch dtypes. `result_layouts` gives eager's layout of each
+    result. An op that writes to an argument or draws random numbers has `effects`.
+
+    ```mlir
+    %r = accel.aten_call "aten::mm" "default" library(%a, %b) {args = [#accel.operand<0>, #accel.operand<1>]}
+        : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, StrAttr:$overload, StrAttr:$kind, Variadic<AnyType>:$operands, ArrayAttr:$args,
+                       OptionalAttr<DictionaryAttr>:$kwargs, OptionalAttr<StrAttr>:$reason,
+                       OptionalAttr<StrArrayAttr>:$dtypes, OptionalAttr<StrArrayAttr>:$result_dtypes,
+                       OptionalAttr<ArrayAttr>:$result_layouts, UnitAttr:$effects);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$name $overload $kind `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
+  let hasVerifier = 1;
+}
+
+def Accel_FusionOp : Accel_Op<"fusion", [SingleBlock, RecursiveMemoryEffects, NoRegionArguments]> {
+  let summary = "tensor ops that become one kernel";
+  let description = [{
+    The ops share one loop nest: `parallel` loops around `rows` loops that the reductions run over. Each op's `accel.loops` says
+    which loop each of its dimensions is. Values from outside are read where they are.
+
+    ```mlir
+    %r = accel.fusion parallel(1) rows(1) {
+      %m = linalg.reduce { arith.maximumf } ins(%x : …) outs(%i : …) dimensions = [1] {accel.loops = array<i64: 0, 1>}
+      …
+      accel.yield %d : tensor<8x128xf32>
+    } -> tensor<8x128xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$parallel, I64Attr:$rows);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`parallel` `(` $parallel `)` `rows` `(` $rows `)` $body attr-dict (`->` type($results)^)?";
+  let hasVerifier = 1;
+}
+
+def Accel_KernelOp : Accel_Op<"kernel", [IsolatedFromAbove, FunctionOpInterface, Symbol, SingleBlock]> {
+  let summary = "one loop nest of device code";
+  let description = [{
+    Arguments are the tensors read, with their layouts, then the `index` values. The results are written to memory that the
+    launch provides, with the layouts of the result attributes. `nodes` and `label` say where it comes from.
+
+    ```mlir
+    accel.kernel @softmax_3fa2(%x: tensor<8x128xf32> {accel.layout = …}) -> (tensor<8x128xf32> {accel.layout = …})
+        attributes {parallel = 1 : i64, rows = 1 : i64} { … accel.yield %d : tensor<8x128xf32> }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs, I64Attr:$parallel, I64Attr:$rows,
+                       OptionalAttr<Accel_TargetAttr>:$target, OptionalAttr<Accel_TileConfigAttr>:$tile_config);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::mlir::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// The layout of argument `i`; null for an index argument.
+    ::accel::LayoutAttr argLayout(unsigned i);
+    /// The layout of result `i`.
+    ::accel::LayoutAttr resultLayout(unsigned i);
+  }];
+}
+
+def Accel_LaunchOp : Accel_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a kernel";
+  let description = [{
+    ```mlir
+    %r = accel.launch @softmax_3fa2(%x) : (tensor<8x128xf32>) -> tensor<8x128xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$operands);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$kernel `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
+}
+
+def Accel_YieldOp : Accel_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["FusionOp", "KernelOp"]>]> {
+  let summary = "the results of a fusion or kernel";
+  let description = [{ `accel.yield %d : tensor<8x128xf32>` }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif
