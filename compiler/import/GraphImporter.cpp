@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -20,6 +21,17 @@ bool isRandom(llvm::StringRef target) {
 bool writesArgument(llvm::StringRef target) {
   llvm::StringRef op = target.rsplit('.').first;
   return op.ends_with("_") && !op.ends_with("__");
+}
+
+/// Ops whose result shares their first argument's memory.
+bool isView(llvm::StringRef target) {
+  static const llvm::StringSet<> ops = {"view",      "permute",    "transpose",   "t",        "expand", "slice",
+                                        "select",    "squeeze",    "unsqueeze",   "alias",    "detach", "split",
+                                        "diagonal",  "unfold",     "as_strided",  "unbind",   "chunk",  "narrow",
+                                        "getitem",   "movedim",    "swapaxes",    "_reshape_alias", "split_with_sizes"};
+  if (target == "getitem")
+    return true;
+  return ops.contains(target.split('.').second.split('.').first);
 }
 
 } // namespace
@@ -87,6 +99,16 @@ Value GraphImporter::indexValue(OpBuilder &b, Location loc, AffineExpr expr) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return symbolArgs[symbol.getPosition()];
   return affine::AffineApplyOp::create(b, loc, AffineMap::get(0, symbolArgs.size(), expr), symbolArgs);
+}
+
+std::optional<int64_t> GraphImporter::bound(AffineExpr expr, bool largest) const {
+  SmallVector<std::optional<int64_t>> least(symbolArgs.size()), most(symbolArgs.size());
+  for (const FxSymbol &symbol : graph.symbols)
+    if (auto it = symbolNumbers.find(symbol.name); it != symbolNumbers.end()) {
+      least[it->second] = symbol.min;
+      most[it->second] = symbol.max;
+    }
+  return getBoundForAffineExpr(expr, 0, symbolArgs.size(), least, most, largest);
 }
 
 LayoutAttr GraphImporter::layout(const FxTensor &tensor) {
@@ -341,6 +363,17 @@ llvm::Error GraphImporter::importFallback(const FxNode &node, StringRef reason, 
   return llvm::Error::success();
 }
 
+/// Whether the node is an input or a view of one, so that the caller expects to share memory with it.
+bool GraphImporter::aliasesInput(StringRef name) const {
+  const FxNode *node = nodes.at(name.str());
+  while (node->op != FxNode::Input) {
+    if (!isView(node->target) || node->args.empty() || node->args[0].kind != FxArg::Ref)
+      return false;
+    node = nodes.at(node->args[0].text);
+  }
+  return true;
+}
+
 llvm::Error GraphImporter::importOutput(const FxNode &node) {
   SmallVector<Value> results;
   SmallVector<Type> types;
@@ -358,6 +391,9 @@ llvm::Error GraphImporter::importOutput(const FxNode &node) {
       const FxTensor &meta = nodes.at(arg.text)->results[0].tensor;
       resultAttrs.set(kDtypeAttr, builder.getStringAttr(meta.dtypeName));
       resultAttrs.set(kLayoutAttr, layout(meta));
+      resultAttrs.set(kNameAttr, builder.getStringAttr(arg.text));
+      if (aliasesInput(arg.text))
+        resultAttrs.set(kAliasAttr, builder.getUnitAttr());
     } else if (arg.kind == FxArg::Symbol || arg.kind == FxArg::Int) {
       AffineExpr expr = arg.kind == FxArg::Int ? getAffineConstantExpr(arg.integer, ctx) : affine(arg.symbol);
       if (!expr)

@@ -22,6 +22,8 @@ public:
   mlir::Value indexValue(mlir::OpBuilder &b, mlir::Location loc, mlir::AffineExpr expr);
   /// The layout attribute of eager's tensor.
   LayoutAttr layout(const FxTensor &tensor);
+  /// The largest or the least value that the symbols' ranges allow the expression; nothing if none is found.
+  std::optional<int64_t> bound(mlir::AffineExpr expr, bool largest) const;
   llvm::ArrayRef<mlir::Value> symbols() const { return symbolArgs; }
   mlir::MLIRContext *context() const { return ctx; }
   mlir::Type elementType(const FxTensor &tensor);
@@ -39,6 +41,7 @@ private:
   llvm::Error importOutput(const FxNode &node);
   mlir::Attribute argAttribute(const FxArg &arg, llvm::SmallVectorImpl<mlir::Value> &operands,
                                llvm::SmallVectorImpl<llvm::StringRef> &dtypes);
+  bool aliasesInput(llvm::StringRef node) const;
   mlir::Value addIndexArgument(llvm::StringRef name, mlir::DictionaryAttr binding);
   mlir::Location location(const FxNode &node);
 

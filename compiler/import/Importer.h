@@ -63,6 +63,11 @@ public:
   /// An integer or symbolic argument as an expression.
   mlir::FailureOr<mlir::AffineExpr> expr(unsigned index, llvm::StringRef keyword, std::optional<int64_t> fallback = {});
   mlir::FailureOr<llvm::SmallVector<mlir::AffineExpr>> exprs(unsigned index, llvm::StringRef keyword);
+  /// One item of such a list.
+  mlir::FailureOr<mlir::AffineExpr> exprOf(const FxArg &arg);
+  /// The least value that the symbols' ranges allow the expression; nothing if it has no bound, or none that is found.
+  std::optional<int64_t> lowerBound(mlir::AffineExpr expr) const;
+  std::optional<int64_t> upperBound(mlir::AffineExpr expr) const;
   /// Tensor of the argument that refers to a node's first result.
   mlir::FailureOr<Tensor> tensorOf(const FxArg &arg);
   /// `dim` wrapped into [0, rank); refuses what is out of range. A rank of 0 counts as 1, as in PyTorch.
@@ -128,7 +133,7 @@ private:
   const FxNode &node;
 };
 
-using Lowering = mlir::LogicalResult (*)(NodeImporter &);
+using Lowering = std::function<mlir::LogicalResult(NodeImporter &)>;
 
 /// Lowerings by target (`aten.add.Tensor`).
 class LoweringTable {

@@ -20,9 +20,13 @@ const LoweringTable &loweringTable() {
     populateCasting(t);
     populateReduction(t);
     populateNormalization(t);
+    populateSoftmax(t);
+    populateBatchNorm(t);
+    populateLoss(t);
     populateContraction(t);
     populateAttention(t);
     populateView(t);
+    populateViewScatter(t);
     populateConcat(t);
     populateCreation(t);
     populateIndexing(t);

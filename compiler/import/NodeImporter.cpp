@@ -114,20 +114,22 @@ FailureOr<SmallVector<int64_t>> NodeImporter::integers(unsigned index, StringRef
   return result;
 }
 
-static AffineExpr exprOf(GraphImporter &graph, const FxArg &arg) {
+FailureOr<AffineExpr> NodeImporter::exprOf(const FxArg &arg) {
   if (arg.kind == FxArg::Int || arg.kind == FxArg::Bool)
-    return getAffineConstantExpr(arg.integer, graph.context());
-  return arg.kind == FxArg::Symbol ? graph.affine(arg.symbol) : AffineExpr();
+    return constant(arg.integer);
+  AffineExpr expr = arg.kind == FxArg::Symbol ? graph.affine(arg.symbol) : AffineExpr();
+  if (!expr)
+    return refuse("an argument is not an integer");
+  return expr;
 }
 
 FailureOr<AffineExpr> NodeImporter::expr(unsigned index, StringRef keyword, std::optional<int64_t> fallback) {
   const FxArg *a = arg(index, keyword);
   if (!a && fallback)
     return constant(*fallback);
-  AffineExpr result = a ? exprOf(graph, *a) : AffineExpr();
-  if (!result)
-    return refuse("argument '" + keyword + "' is not an integer");
-  return result;
+  if (!a)
+    return refuse("argument '" + keyword + "' is absent");
+  return exprOf(*a);
 }
 
 FailureOr<SmallVector<AffineExpr>> NodeImporter::exprs(unsigned index, StringRef keyword) {
@@ -137,12 +139,16 @@ FailureOr<SmallVector<AffineExpr>> NodeImporter::exprs(unsigned index, StringRef
     return result;
   ArrayRef<FxArg> items = a->kind == FxArg::List ? ArrayRef<FxArg>(a->list) : ArrayRef<FxArg>(*a);
   for (const FxArg &item : items) {
-    result.push_back(exprOf(graph, item));
-    if (!result.back())
-      return refuse("argument '" + keyword + "' is not a list of integers");
+    FailureOr<AffineExpr> expr = exprOf(item);
+    if (failed(expr))
+      return failure();
+    result.push_back(*expr);
   }
   return result;
 }
+
+std::optional<int64_t> NodeImporter::lowerBound(AffineExpr expr) const { return graph.bound(expr, false); }
+std::optional<int64_t> NodeImporter::upperBound(AffineExpr expr) const { return graph.bound(expr, true); }
 
 FailureOr<int64_t> NodeImporter::wrapDim(int64_t dim, int64_t rank) {
   int64_t range = std::max<int64_t>(rank, 1);

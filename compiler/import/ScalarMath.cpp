@@ -71,12 +71,11 @@ Value convertScalar(ImplicitLocOpBuilder &b, Value value, DType from, DType to) 
     return arith::TruncFOp::create(b, type, value);
   }
   if (isFloat(from)) {
-    // Eager converts through int64 or int32 in vector registers; narrower integers keep its low bits.
-    Type wide = b.getI64Type();
+    // Eager converts to int64 or int32; narrower integers, u8 too, keep the low bits of the latter.
     if (isLowPrecision(from))
       value = convertScalar(b, value, from, DType::F32);
-    Value integer = arith::FPToSIOp::create(b, wide, value);
-    return to == DType::I64 ? integer : arith::TruncIOp::create(b, type, integer).getResult();
+    Value integer = arith::FPToSIOp::create(b, to == DType::I64 ? b.getI64Type() : b.getI32Type(), value);
+    return toBits >= 32 ? integer : arith::TruncIOp::create(b, type, integer).getResult();
   }
   if (isFloat(to)) {
     DType via = computeDType(to);

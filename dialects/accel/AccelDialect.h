@@ -26,6 +26,8 @@ inline constexpr llvm::StringLiteral kLayoutAttr = "accel.layout";
 inline constexpr llvm::StringLiteral kDtypeAttr = "accel.dtype";
 inline constexpr llvm::StringLiteral kKindAttr = "accel.kind";
 inline constexpr llvm::StringLiteral kNameAttr = "accel.name";
+/// On a result: it is an argument, or a view of one, in eager too.
+inline constexpr llvm::StringLiteral kAliasAttr = "accel.alias";
 } // namespace accel
 
 #endif

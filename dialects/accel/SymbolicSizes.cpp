@@ -167,8 +167,9 @@ AffineExpr SymbolicSizes::sizeOf(Value tensor, unsigned dim) {
                   dim);
   if (auto call = dyn_cast<AtenCallOp>(def)) {
     auto layouts = call.getResultLayoutsAttr();
+    // A library call carries the dynamic sizes of its only result as its last operands.
     if (!layouts)
-      return nullptr;
+      return exprOf(call.getOperands().take_back(type.getNumDynamicDims())[dynamic]);
     auto layout = cast<LayoutAttr>(layouts[cast<OpResult>(tensor).getResultNumber()]);
     return layout.getSizes().getValue().getResult(dim);
   }

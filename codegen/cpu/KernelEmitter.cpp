@@ -1,0 +1,425 @@
+#include "codegen/cpu/KernelEmitter.h"
+
+#include "codegen/cpu/BodyEmitter.h"
+#include "codegen/cpu/MemoryEmitter.h"
+#include "codegen/cpu/RowStages.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/fusion/FusionGroups.h"
+#include "passes/schedule/KernelLoops.h"
+
+using namespace mlir;
+
+namespace accel {
+namespace {
+
+/// Emits one kernel. The loop nest is: units of parallel work (all parallel loops, the vector loop in blocks when it is one of
+/// them), then for each stage of reductions the row loops, the vector loop innermost.
+class KernelEmitter : private BodyContext {
+public:
+  KernelEmitter(KernelOp kernel, OpBuilder &builder)
+      : kernel(kernel), loops(kernel), config(*kernel.getTileConfig()), b(kernel.getLoc(), builder), index(b), memory(b),
+        body(b, memory, loops, *this), stages(loops, config.getVectorLoop()) {
+    vectorLoop = config.getVector() > 1 ? config.getVectorLoop() : -1;
+    vectorIsRow = vectorLoop >= int64_t(loops.numParallel());
+    positions.resize(loops.loops().size());
+  }
+
+  FailureOr<func::FuncOp> run(KernelLaunchInfo &info) {
+    Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
+    auto function = func::FuncOp::create(b, kernel.getSymName(), b.getFunctionType({ptr, ptr, i64, i64, ptr, ptr}, {}));
+    b.setInsertionPointToEnd(function.addEntryBlock());
+    scratch = function.getArgument(4);
+    error = function.getArgument(5);
+    loadArguments(function);
+    forRange(function.getArgument(2), function.getArgument(3), index.constant(1), {}, [&](Value unit, ValueRange) {
+      emitUnit(unit);
+      return SmallVector<Value>();
+    });
+    func::ReturnOp::create(b);
+    info = launchInfo();
+    return function;
+  }
+
+private:
+  //===-- Arguments ----------------------------------------------------------------------------------------------------===//
+
+  void loadArguments(func::FuncOp function) {
+    unsigned numArgs = kernel.getFunctionType().getNumInputs(), slot = 0, symbol = 0;
+    Type ptr = function.getArgument(0).getType();
+    auto pointer = [&] {
+      Value address =
+          LLVM::GEPOp::create(b, ptr, ptr, function.getArgument(0), ArrayRef<LLVM::GEPArg>{int32_t(slot++)});
+      return LLVM::LoadOp::create(b, ptr, address, 8).getResult();
+    };
+    for (unsigned i = 0; i < numArgs; ++i) {
+      BlockArgument arg = kernel.getBody().getArgument(i);
+      if (arg.getType().isIndex())
+        symbols.push_back(memory.loadScalar(function.getArgument(1), index.constant(symbol++), b.getI64Type()));
+      else
+        pointers[arg] = pointer();
+    }
+    for (unsigned k = 0; k < kernel.getFunctionType().getNumResults(); ++k)
+      resultPointers.push_back(pointer());
+    for (const NestLoop &loop : loops.loops())
+      sizes.push_back(expr(loop.size));
+  }
+
+  Value expr(AffineExpr e) { return index.expr(e, symbols); }
+
+  //===-- Loops ---------------------------------------------------------------------------------------------------------===//
+
+  using LoopBody = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
+
+  SmallVector<Value> forRange(Value from, Value to, Value step, ValueRange carried, LoopBody emit) {
+    auto loop = scf::ForOp::create(b, from, to, step, carried);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> results = emit(loop.getInductionVar(), loop.getRegionIterArgs());
+    b.setInsertionPointToEnd(loop.getBody());
+    if (carried.empty()) {
+      if (loop.getBody()->empty() || !loop.getBody()->back().hasTrait<OpTrait::IsTerminator>())
+        scf::YieldOp::create(b);
+    } else {
+      scf::YieldOp::create(b, results);
+    }
+    return llvm::to_vector(ValueRange(loop.getResults()));
+  }
+
+  /// Runs the vector loop over [from, to): whole vectors, then one masked.
+  SmallVector<Value> forLanes(Value from, Value to, bool wholeVectors, ValueRange carried,
+                              llvm::function_ref<SmallVector<Value>(ValueRange)> emit) {
+    int64_t width = config.getVector();
+    auto withLanes = [&](Value first, Value mask, ValueRange values) {
+      Lanes saved = lanes;
+      lanes = {width, first, mask};
+      positions[vectorLoop] = first;
+      SmallVector<Value> results = emit(values);
+      lanes = saved;
+      return results;
+    };
+    std::optional<int64_t> start = IndexEmitter::constantOf(from), end = IndexEmitter::constantOf(to);
+    Value mainEnd = to;
+    if (!wholeVectors) {
+      if (start && end) {
+        mainEnd = index.constant(*start + (*end - *start) / width * width);
+      } else {
+        Value count = arith::SubIOp::create(b, to, from);
+        Value rest = arith::AndIOp::create(b, count, index.constant(width - 1));
+        mainEnd = arith::SubIOp::create(b, to, rest);
+      }
+    }
+    SmallVector<Value> values(carried);
+    std::optional<int64_t> constantEnd = IndexEmitter::constantOf(mainEnd);
+    bool noMain = start && constantEnd && *constantEnd <= *start;
+    if (start && constantEnd && *constantEnd == *start + width)
+      values = withLanes(from, Value(), values);
+    else if (!noMain)
+      values = forRange(from, mainEnd, index.constant(width), values,
+                        [&](Value first, ValueRange args) { return withLanes(first, Value(), args); });
+    if (wholeVectors || (end && constantEnd && *end == *constantEnd))
+      return values;
+    Value rest = arith::SubIOp::create(b, to, mainEnd);
+    if (end && constantEnd)
+      return withLanes(mainEnd, memory.maskBelow(rest, width), values);
+    Value any = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, index.constant(0));
+    auto branch = scf::IfOp::create(b, ValueRange(values).getTypes(), any, !values.empty());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> results = withLanes(mainEnd, memory.maskBelow(rest, width), values);
+    if (values.empty())
+      return {};
+    b.setInsertionPointToEnd(branch.thenBlock());
+    scf::YieldOp::create(b, results);
+    b.setInsertionPointToEnd(branch.elseBlock());
+    scf::YieldOp::create(b, values);
+    return llvm::to_vector(ValueRange(branch.getResults()));
+  }
+
+  void emitUnit(Value unit) {
+    // Which iteration of each parallel loop this unit is; the blocks of the vector loop change fastest.
+    Value rest = unit, block;
+    auto take = [&](Value count, bool last) {
+      if (last)
+        return rest;
+      Value position = arith::RemUIOp::create(b, rest, count);
+      rest = arith::DivUIOp::create(b, rest, count);
+      return position;
+    };
+    SmallVector<int64_t> order;
+    for (int64_t l = 0; l < int64_t(loops.numParallel()); ++l)
+      if (l != vectorLoop)
+        order.push_back(l);
+    bool blocked = vectorLoop >= 0 && !vectorIsRow;
+    if (blocked)
+      block = take(expr(blockCount()), order.empty());
+    for (size_t i = order.size(); i-- > 0;)
+      positions[order[i]] = take(sizes[order[i]], i == 0);
+    if (!blocked)
+      return emitPoint();
+    Value from = arith::MulIOp::create(b, block, index.constant(config.getBlock()));
+    Value to = arith::AddIOp::create(b, from, index.constant(config.getBlock()));
+    std::optional<int64_t> size = IndexEmitter::constantOf(sizes[vectorLoop]);
+    bool whole = size && *size % config.getBlock() == 0;
+    if (size && *size <= config.getBlock())
+      from = index.constant(0), to = index.constant(*size);
+    else if (!whole)
+      to = arith::MinSIOp::create(b, to, sizes[vectorLoop]);
+    forLanes(from, to, size && *size % config.getVector() == 0, {}, [&](ValueRange) {
+      emitPoint();
+      return SmallVector<Value>();
+    });
+  }
+
+  //===-- One iteration of the parallel loops ------------------------------------------------------------------------===//
+
+  void emitPoint() {
+    outer.clear();
+    for (unsigned stage = 0; stage < stages.count(); ++stage)
+      emitStage(stage);
+    for (unsigned k = 0; k < resultPointers.size(); ++k)
+      if (!stages.isInner(yielded(k)))
+        store(k);
+  }
+
+  Value yielded(unsigned k) { return kernel.getBody().front().getTerminator()->getOperand(k); }
+
+  /// Runs over the row: the stage's reductions, and the stores of what is known by now.
+  void emitStage(unsigned stage) {
+    currentStage = stage;
+    ArrayRef<Operation *> reductions = stages.reductions(stage);
+    SmallVector<Value> accumulators;
+    for (Operation *op : reductions)
+      for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
+        accumulators.push_back(memory.splat(initialValue(init), vectorLoop >= 0 ? config.getVector() : 1));
+    // What doesn't change along the row is computed before it: in front of this constant.
+    hoistPoint = index.constant(0).getDefiningOp();
+    SmallVector<Value> results = emitRows(loops.numParallel(), accumulators, [&](ValueRange values) {
+      inner.clear();
+      SmallVector<Value> next = accumulate(reductions, values);
+      for (unsigned k = 0; k < resultPointers.size(); ++k)
+        if (stages.isInner(yielded(k)) && stages.storeStage(yielded(k)) == stage)
+          store(k);
+      return next;
+    });
+    hoistPoint = nullptr;
+    inner.clear();
+    size_t first = 0;
+    for (Operation *op : reductions) {
+      SmallVector<Value> values(ArrayRef(results).slice(first, op->getNumResults()));
+      first += op->getNumResults();
+      if (vectorIsRow && vectorLoop >= 0)
+        values = foldLanes(op, values);
+      for (auto [result, value] : llvm::zip(op->getResults(), values))
+        outer[result] = value;
+    }
+  }
+
+  /// The row loops from `loop` on, the vector loop last.
+  SmallVector<Value> emitRows(unsigned loop, ValueRange carried,
+                              llvm::function_ref<SmallVector<Value>(ValueRange)> emit) {
+    if (loop == loops.loops().size()) {
+      if (vectorLoop < 0 || !vectorIsRow)
+        return emit(carried);
+      std::optional<int64_t> size = IndexEmitter::constantOf(sizes[vectorLoop]);
+      return forLanes(index.constant(0), sizes[vectorLoop], size && *size % config.getVector() == 0, carried, emit);
+    }
+    if (int64_t(loop) == vectorLoop)
+      return emitRows(loop + 1, carried, emit);
+    return forRange(index.constant(0), sizes[loop], index.constant(1), carried, [&](Value i, ValueRange values) {
+      positions[loop] = i;
+      return emitRows(loop + 1, values, emit);
+    });
+  }
+
+  SmallVector<Value> accumulate(ArrayRef<Operation *> reductions, ValueRange accumulators) {
+    SmallVector<Value> next;
+    size_t first = 0;
+    for (Operation *op : reductions) {
+      SmallVector<Value> args;
+      for (OpOperand *input : cast<linalg::LinalgOp>(op).getDpsInputOperands())
+        args.push_back(memory.splat(operandValue(op, input->getOperandNumber()), lanes.count));
+      ValueRange current = accumulators.slice(first, op->getNumResults());
+      first += op->getNumResults();
+      llvm::append_range(args, current);
+      for (auto [value, old] : llvm::zip(body.emit(op, args), current)) {
+        Value combined = memory.splat(value, lanes.count);
+        // Lanes behind the end of the row keep what they have.
+        if (vectorIsRow && lanes.mask)
+          combined = arith::SelectOp::create(b, lanes.mask, combined, old);
+        next.push_back(combined);
+      }
+    }
+    return next;
+  }
+
+  /// Combines the lanes of partial results by halves.
+  SmallVector<Value> foldLanes(Operation *op, SmallVector<Value> values) {
+    for (int64_t width = config.getVector(); width > 1; width /= 2) {
+      SmallVector<Value> args;
+      for (int64_t half : {int64_t(1), int64_t(0)})
+        for (Value value : values)
+          args.push_back(width == 2 ? vector::ExtractOp::create(b, value, half).getResult()
+                                    : vector::ExtractStridedSliceOp::create(b, value, half * width / 2, width / 2, 1));
+      values = body.emit(op, args);
+    }
+    return values;
+  }
+
+  Value initialValue(Value init) {
+    auto fill = init.getDefiningOp<linalg::FillOp>();
+    return body.captured(fill.getInputs()[0]);
+  }
+
+  //===-- Values ----------------------------------------------------------------------------------------------------------===//
+
+  const Lanes &currentLanes() const override { return lanes; }
+  int64_t vectorLoopNumber() const override { return vectorLoop; }
+  Value position(int64_t loop) override { return loop < 0 ? index.constant(0) : positions[loop]; }
+  Value symbolValue(AffineExpr e) override { return expr(e); }
+  Value pointerOf(Value argument) override { return pointers.lookup(argument); }
+  Value errorPointer() override { return error; }
+
+  /// What operand `number` of a linalg op is at the current position.
+  Value operandValue(Operation *op, unsigned number) override {
+    Read read = readOf(op, number);
+    if (isa<BlockArgument>(read.value))
+      return load(loops.accessOf(op, number));
+    return valueOf(read.value);
+  }
+
+  Value valueOf(Value tensor) {
+    bool isInner = stages.isInner(tensor);
+    auto &scope = isInner ? inner : outer;
+    if (auto it = scope.find(tensor); it != scope.end())
+      return it->second;
+    OpBuilder::InsertionGuard guard(b);
+    if (!isInner && hoistPoint)
+      b.setInsertionPoint(hoistPoint);
+    const RowCache *cache = stages.cacheOf(tensor);
+    Value result;
+    if (cache && cache->firstStage < currentStage) {
+      result = memory.loadLanes(cachePointer(*cache), rowIndex(), index.constant(1),
+                                getElementTypeOrSelf(tensor.getType()), lanes);
+    } else {
+      Operation *op = tensor.getDefiningOp();
+      SmallVector<Value> args;
+      for (OpOperand *input : cast<linalg::LinalgOp>(op).getDpsInputOperands())
+        args.push_back(operandValue(op, input->getOperandNumber()));
+      // A reduction over dimensions of size 1 combines its one element with the initial value.
+      if (isa<linalg::ReduceOp>(op))
+        for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
+          args.push_back(initialValue(init));
+      result = body.emit(op, args)[cast<OpResult>(tensor).getResultNumber()];
+      if (cache)
+        memory.storeLanes(result, cachePointer(*cache), rowIndex(), index.constant(1), lanes);
+    }
+    scope[tensor] = result;
+    return result;
+  }
+
+  Value elementIndex(const Access &access) {
+    Value sum = expr(access.offset);
+    for (auto [l, stride] : llvm::enumerate(access.strides))
+      if (stride != getAffineConstantExpr(0, b.getContext()))
+        sum = index.add(sum, index.mul(positions[l], expr(stride)));
+    return sum;
+  }
+
+  Value load(const Access &access) {
+    bool alongRow = false, alongLanes = false;
+    for (auto [l, stride] : llvm::enumerate(access.strides))
+      if (stride != getAffineConstantExpr(0, b.getContext())) {
+        alongRow |= l >= loops.numParallel();
+        alongLanes |= int64_t(l) == vectorLoop;
+      }
+    OpBuilder::InsertionGuard guard(b);
+    if (!alongRow && hoistPoint)
+      b.setInsertionPoint(hoistPoint);
+    Type element = getElementTypeOrSelf(access.tensor.getType());
+    Value base = pointers.lookup(access.tensor);
+    if (!alongLanes || lanes.count == 1)
+      return memory.loadScalar(base, elementIndex(access), element);
+    return memory.loadLanes(base, elementIndex(access), expr(access.strides[vectorLoop]), element, lanes);
+  }
+
+  void store(unsigned k) {
+    Access access = loops.storeOf(k);
+    Value value = valueOf(access.tensor);
+    bool alongLanes = vectorLoop >= 0 && access.strides[vectorLoop] != getAffineConstantExpr(0, b.getContext());
+    if (alongLanes && lanes.count > 1)
+      memory.storeLanes(value, resultPointers[k], elementIndex(access), expr(access.strides[vectorLoop]), lanes);
+    else
+      memory.storeScalar(value, resultPointers[k], elementIndex(access));
+  }
+
+  //===-- Scratch memory, and what the runtime has to know ------------------------------------------------------------===//
+
+  Value cachePointer(const RowCache &cache) {
+    return LLVM::GEPOp::create(b, scratch.getType(), b.getI8Type(), scratch,
+                               ArrayRef<LLVM::GEPArg>{expr(cache.byteOffset)});
+  }
+
+  /// Number of the element in the row, counted in the order of the row loops with the vector loop last.
+  Value rowIndex() {
+    Value result = index.constant(0);
+    for (unsigned l = loops.numParallel(); l < loops.loops().size(); ++l)
+      if (int64_t(l) != vectorLoop)
+        result = index.add(index.mul(result, sizes[l]), positions[l]);
+    if (vectorLoop >= 0)
+      result = index.add(index.mul(result, sizes[vectorLoop]), positions[vectorLoop]);
+    return result;
+  }
+
+  AffineExpr blockCount() {
+    return normalize((loops.loops()[vectorLoop].size + (config.getBlock() - 1)).floorDiv(config.getBlock()));
+  }
+
+  KernelLaunchInfo launchInfo() {
+    AffineExpr one = getAffineConstantExpr(1, b.getContext());
+    AffineExpr units = one, perUnit = one;
+    for (auto [l, loop] : llvm::enumerate(loops.loops())) {
+      bool parallel = l < loops.numParallel();
+      if (parallel && int64_t(l) == vectorLoop) {
+        units = units * blockCount();
+        auto size = dyn_cast<AffineConstantExpr>(loop.size);
+        perUnit = perUnit * (size ? std::min(size.getValue(), config.getBlock()) : config.getBlock());
+      } else {
+        (parallel ? units : perUnit) = (parallel ? units : perUnit) * loop.size;
+      }
+    }
+    perUnit = normalize(perUnit);
+    // One more than the quotient, so that it is never zero; the divisor is one more than the size, which may be.
+    AffineExpr grain = getAffineConstantExpr(config.getGrain(), b.getContext()).floorDiv(perUnit + 1) + 1;
+    return {normalize(units), grain, stages.scratchBytes()};
+  }
+
+  KernelOp kernel;
+  KernelLoops loops;
+  TileConfigAttr config;
+  ImplicitLocOpBuilder b;
+  IndexEmitter index;
+  MemoryEmitter memory;
+  BodyEmitter body;
+  RowStages stages;
+  int64_t vectorLoop = -1;
+  bool vectorIsRow = false;
+  unsigned currentStage = 0;
+  Value scratch, error;
+  Lanes lanes;
+  Operation *hoistPoint = nullptr;
+  llvm::DenseMap<Value, Value> pointers, outer, inner;
+  SmallVector<Value> symbols, sizes, positions, resultPointers;
+};
+
+} // namespace
+
+FailureOr<func::FuncOp> emitKernel(KernelOp kernel, OpBuilder &builder, KernelLaunchInfo &info) {
+  return KernelEmitter(kernel, builder).run(info);
+}
+
+} // namespace accel

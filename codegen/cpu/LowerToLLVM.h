@@ -1,0 +1,15 @@
+#ifndef ACCEL_CODEGEN_CPU_LOWERTOLLVM_H
+#define ACCEL_CODEGEN_CPU_LOWERTOLLVM_H
+
+#include "mlir/Support/LLVM.h"
+
+namespace mlir {
+class ModuleOp;
+}
+
+namespace accel {
+/// Kernels of scf, arith, math, vector and llvm ops -> the LLVM dialect.
+mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, unsigned registerBits);
+} // namespace accel
+
+#endif

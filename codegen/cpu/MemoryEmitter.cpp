@@ -1,0 +1,186 @@
+#include "codegen/cpu/MemoryEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace accel {
+
+//===-- IndexEmitter --------------------------------------------------------------------------------------------------===//
+
+std::optional<int64_t> IndexEmitter::constantOf(Value v) {
+  APInt value;
+  if (v && matchPattern(v, m_ConstantInt(&value)))
+    return value.getSExtValue();
+  return std::nullopt;
+}
+
+Value IndexEmitter::constant(int64_t value) { return arith::ConstantIntOp::create(b, value, 64); }
+
+Value IndexEmitter::add(Value a, Value c) {
+  std::optional<int64_t> x = constantOf(a), y = constantOf(c);
+  if (x && y)
+    return constant(*x + *y);
+  if (x == 0)
+    return c;
+  return y == 0 ? a : arith::AddIOp::create(b, a, c).getResult();
+}
+
+Value IndexEmitter::mul(Value a, Value c) {
+  std::optional<int64_t> x = constantOf(a), y = constantOf(c);
+  if (x && y)
+    return constant(*x * *y);
+  if (x == 0 || y == 0)
+    return constant(0);
+  if (x == 1)
+    return c;
+  return y == 1 ? a : arith::MulIOp::create(b, a, c).getResult();
+}
+
+Value IndexEmitter::expr(AffineExpr e, ValueRange symbols) {
+  if (auto c = dyn_cast<AffineConstantExpr>(e))
+    return constant(c.getValue());
+  if (auto s = dyn_cast<AffineSymbolExpr>(e))
+    return symbols[s.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(e);
+  Value lhs = expr(binary.getLHS(), symbols), rhs = expr(binary.getRHS(), symbols);
+  switch (e.getKind()) {
+  case AffineExprKind::Add: return add(lhs, rhs);
+  case AffineExprKind::Mul: return mul(lhs, rhs);
+  case AffineExprKind::FloorDiv: return arith::FloorDivSIOp::create(b, lhs, rhs);
+  case AffineExprKind::CeilDiv: return arith::CeilDivSIOp::create(b, lhs, rhs);
+  default: {
+    // The result has the sign of the divisor.
+    Value quotient = arith::FloorDivSIOp::create(b, lhs, rhs);
+    return arith::SubIOp::create(b, lhs, arith::MulIOp::create(b, quotient, rhs));
+  }
+  }
+}
+
+//===-- MemoryEmitter -------------------------------------------------------------------------------------------------===//
+
+Type MemoryEmitter::valueType(Type element, int64_t lanes) {
+  return lanes == 1 ? element : VectorType::get({lanes}, element);
+}
+
+Type MemoryEmitter::memoryType(Type element) const { return element.isInteger(1) ? b.getI8Type() : element; }
+
+Value MemoryEmitter::splat(Value scalar, int64_t lanes) {
+  if (lanes == 1 || isa<VectorType>(scalar.getType()))
+    return scalar;
+  Attribute constant;
+  if (matchPattern(scalar, m_Constant(&constant)))
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(VectorType::get({lanes}, scalar.getType()), constant));
+  return vector::BroadcastOp::create(b, VectorType::get({lanes}, scalar.getType()), scalar);
+}
+
+Value MemoryEmitter::iota(int64_t lanes) {
+  SmallVector<int64_t> values(lanes);
+  for (int64_t i = 0; i < lanes; ++i)
+    values[i] = i;
+  return arith::ConstantOp::create(b, b.getI64VectorAttr(values));
+}
+
+Value MemoryEmitter::maskBelow(Value n, int64_t lanes) {
+  // Compared as i32, which takes half the registers; n is at most a few hundred here.
+  SmallVector<int32_t> values(lanes);
+  for (int64_t i = 0; i < lanes; ++i)
+    values[i] = i;
+  Value numbers = arith::ConstantOp::create(b, b.getI32VectorAttr(values));
+  Value bound = splat(arith::TruncIOp::create(b, b.getI32Type(), n), lanes);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, numbers, bound);
+}
+
+Value MemoryEmitter::allLanes(int64_t lanes) {
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()), true));
+}
+
+Value MemoryEmitter::fromMemory(Value value, Type element) {
+  if (!element.isInteger(1))
+    return value;
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, zero);
+}
+
+Value MemoryEmitter::toMemory(Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  if (!element.isInteger(1))
+    return value;
+  auto vector = dyn_cast<VectorType>(value.getType());
+  Type bytes = vector ? Type(vector.clone(b.getI8Type())) : Type(b.getI8Type());
+  return arith::ExtUIOp::create(b, bytes, value);
+}
+
+Value MemoryEmitter::address(Value base, Value index, Type memory) {
+  return LLVM::GEPOp::create(b, base.getType(), memory, base, ArrayRef<LLVM::GEPArg>{index});
+}
+
+static unsigned alignmentOf(Type element) { return std::max(1u, element.getIntOrFloatBitWidth() / 8); }
+
+Value MemoryEmitter::loadScalar(Value base, Value index, Type element) {
+  Type memory = memoryType(element);
+  Value loaded = LLVM::LoadOp::create(b, memory, address(base, index, memory), alignmentOf(memory));
+  return fromMemory(loaded, element);
+}
+
+void MemoryEmitter::storeScalar(Value value, Value base, Value index) {
+  Value stored = toMemory(value);
+  LLVM::StoreOp::create(b, stored, address(base, index, stored.getType()), alignmentOf(stored.getType()));
+}
+
+Value MemoryEmitter::laneIndices(Value index, Value stride, int64_t lanes) {
+  Value steps = arith::MulIOp::create(b, iota(lanes), splat(stride, lanes));
+  return arith::AddIOp::create(b, steps, splat(index, lanes));
+}
+
+Value MemoryEmitter::loadLanes(Value base, Value index, Value stride, Type element, const Lanes &lanes) {
+  if (lanes.count == 1)
+    return loadScalar(base, index, element);
+  if (IndexEmitter::constantOf(stride) != 1)
+    return gather(base, laneIndices(index, stride, lanes.count), element, lanes.mask, lanes.count);
+  Type memory = memoryType(element);
+  auto type = VectorType::get({lanes.count}, memory);
+  Value pointer = address(base, index, memory);
+  if (!lanes.mask)
+    return fromMemory(LLVM::LoadOp::create(b, type, pointer, alignmentOf(memory)), element);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, lanes.mask, zero, alignmentOf(memory)),
+                    element);
+}
+
+void MemoryEmitter::storeLanes(Value value, Value base, Value index, Value stride, const Lanes &lanes) {
+  if (lanes.count == 1)
+    return storeScalar(value, base, index);
+  Value stored = toMemory(splat(value, lanes.count));
+  Type memory = getElementTypeOrSelf(stored.getType());
+  if (IndexEmitter::constantOf(stride) == 1) {
+    Value pointer = address(base, index, memory);
+    if (lanes.mask)
+      LLVM::MaskedStoreOp::create(b, stored, pointer, lanes.mask, alignmentOf(memory));
+    else
+      LLVM::StoreOp::create(b, stored, pointer, alignmentOf(memory));
+    return;
+  }
+  Value indices = laneIndices(index, stride, lanes.count);
+  auto pointers = VectorType::get({lanes.count}, base.getType());
+  Value addresses = LLVM::GEPOp::create(b, pointers, memory, base, ArrayRef<LLVM::GEPArg>{indices});
+  LLVM::masked_scatter::create(b, TypeRange(), stored, addresses, lanes.mask ? lanes.mask : allLanes(lanes.count),
+                               b.getI32IntegerAttr(alignmentOf(memory)));
+}
+
+Value MemoryEmitter::gather(Value base, Value indices, Type element, Value mask, int64_t lanes) {
+  Type memory = memoryType(element);
+  auto type = VectorType::get({lanes}, memory);
+  auto pointers = VectorType::get({lanes}, base.getType());
+  Value addresses = LLVM::GEPOp::create(b, pointers, memory, base, ArrayRef<LLVM::GEPArg>{indices});
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value loaded = LLVM::masked_gather::create(b, type, addresses, mask ? mask : allLanes(lanes), ValueRange{zero},
+                                             b.getI32IntegerAttr(alignmentOf(memory)));
+  return fromMemory(loaded, element);
+}
+
+} // namespace accel

@@ -1,0 +1,98 @@
+#include "compiler/executable/Report.h"
+
+#include "dialects/accel/AccelDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include <nlohmann/json.hpp>
+
+using namespace mlir;
+using nlohmann::json;
+
+namespace accel {
+namespace {
+
+/// `elementwise`, `row reduction`, or `gather` where an op of the kernel reads at computed positions.
+std::string classOf(KernelOp kernel) {
+  bool gathers = kernel
+                     ->walk([](Operation *op) {
+                       return op->getName().getStringRef() == "tensor.extract" ? WalkResult::interrupt()
+                                                                               : WalkResult::advance();
+                     })
+                     .wasInterrupted();
+  std::string kind = kernel.getRows() ? "reduction" : "elementwise";
+  return gathers ? kind + " with gather" : kind;
+}
+
+std::string textOf(Attribute attr) {
+  std::string text;
+  llvm::raw_string_ostream(text) << attr;
+  return text;
+}
+
+} // namespace
+
+std::string buildReport(ModuleOp module, const ImportStatistics &statistics,
+                        const std::map<std::string, double> &seconds) {
+  auto func = *module.getOps<func::FuncOp>().begin();
+  json report;
+  report["graph"] = module.getName().value_or("graph").str();
+
+  json library = json::array();
+  std::set<std::string> libraryNodes;
+  for (auto call : func.getOps<AtenCallOp>())
+    if (call.getKind() == "library") {
+      auto node = dyn_cast<NameLoc>(call.getLoc());
+      std::string name = node ? node.getName().str() : "";
+      libraryNodes.insert(name);
+      library.push_back({{"node", name}, {"target", call.getName().str()}, {"reason", "contraction"}});
+    }
+  json fallbacks = json::array();
+  for (const ImportStatistics::Call &call : statistics.fallbacks)
+    fallbacks.push_back(
+        {{"node", call.node}, {"target", call.target}, {"reason", call.reason}, {"source", call.source}});
+  report["nodes"] = {{"native", statistics.native - libraryNodes.size()},
+                     {"library", libraryNodes.size()},
+                     {"fallback", fallbacks.size()}};
+  report["fallbacks"] = fallbacks;
+  report["library"] = library;
+
+  llvm::StringMap<unsigned> launches;
+  for (auto launch : func.getOps<LaunchOp>())
+    ++launches[launch.getKernel()];
+  json kernels = json::array();
+  for (auto kernel : module.getOps<KernelOp>()) {
+    json ops = json::array(), nodes = json::array();
+    std::string source;
+    for (Attribute origin : kernel->getAttrOfType<ArrayAttr>("accel.origins")) {
+      auto parts = cast<ArrayAttr>(origin);
+      nodes.push_back(cast<StringAttr>(parts[0]).str());
+      ops.push_back(cast<StringAttr>(parts[1]).str());
+      if (source.empty())
+        source = cast<StringAttr>(parts[2]).str();
+    }
+    kernels.push_back({{"symbol", kernel.getSymName().str()},
+                       {"label", kernel.getSymName().rsplit('_').first.str()},
+                       {"class", classOf(kernel)},
+                       {"launches", launches.lookup(kernel.getSymName())},
+                       {"ops", ops},
+                       {"nodes", nodes},
+                       {"source", source},
+                       {"config", textOf(*kernel.getTileConfig())}});
+  }
+  auto before = module->getAttrOfType<IntegerAttr>("accel.kernels_before");
+  report["kernels"] = {{"before", before ? before.getInt() : 0}, {"after", kernels.size()}, {"list", kernels}};
+
+  json refusals = json::array();
+  if (auto list = func->getAttrOfType<ArrayAttr>("accel.refusals"))
+    for (Attribute entry : list) {
+      auto parts = cast<ArrayAttr>(entry);
+      refusals.push_back({{"producer", cast<StringAttr>(parts[0]).str()},
+                          {"consumer", cast<StringAttr>(parts[1]).str()},
+                          {"reason", cast<StringAttr>(parts[2]).str()}});
+    }
+  report["refusals"] = refusals;
+  report["phases"] = seconds;
+  return report.dump();
+}
+
+} // namespace accel

@@ -1,0 +1,90 @@
+#include "passes/fusion/Passes.h"
+
+#include "dialects/accel/AccelDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/fusion/FusionGroups.h"
+#include "passes/kernels/Layouts.h"
+
+using namespace mlir;
+
+namespace accel {
+#define GEN_PASS_DEF_INSERTCOPIESPASS
+#include "passes/fusion/Passes.h.inc"
+
+namespace {
+
+/// `value` in memory of its own.
+Value copyOf(OpBuilder &builder, Location loc, Value value, SymbolicSizes &sizes) {
+  SmallVector<OpFoldResult> shape;
+  for (AffineExpr size : sizes.sizesOf(value))
+    shape.push_back(sizes.materialize(builder, loc, size));
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, getElementTypeOrSelf(value.getType()));
+  return linalg::CopyOp::create(builder, loc, ValueRange{value}, ValueRange{empty}).getResult(0);
+}
+
+/// A part that the kernel computing it can write where the concatenation wants it.
+bool isWrittenInPlace(Value part) {
+  Operation *def = part.getDefiningOp();
+  return def && isFusable(def) && part.hasOneUse();
+}
+
+bool hasNegativeStride(const Placement &placement) {
+  return llvm::any_of(placement.strides, [](AffineExpr stride) { return representative(stride) < 0; });
+}
+
+struct InsertCopies : impl::InsertCopiesPassBase<InsertCopies> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    OpBuilder builder(func);
+    for (Operation &op : llvm::make_early_inc_range(func.getBody().front())) {
+      builder.setInsertionPoint(&op);
+      Layouts layouts(func);
+      auto replace = [&](OpOperand &operand) {
+        // Named after what it copies, so that profiles and explain can tell.
+        Operation *def = operand.get().getDefiningOp();
+        operand.set(copyOf(builder, def ? def->getLoc() : op.getLoc(), operand.get(), layouts.symbolicSizes()));
+      };
+      if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+        if (!layouts.placementOf(reshape.getResult()))
+          replace(reshape.getSourceMutable());
+      } else if (auto concat = dyn_cast<ConcatOp>(op)) {
+        for (OpOperand &part : concat.getPartsMutable())
+          if (!isWrittenInPlace(part.get()))
+            replace(part);
+      } else if (auto call = dyn_cast<AtenCallOp>(op)) {
+        for (OpOperand &operand : call.getOperandsMutable())
+          if (isa<RankedTensorType>(operand.get().getType()))
+            if (auto placement = layouts.placementOf(operand.get()); placement && hasNegativeStride(*placement))
+              replace(operand);
+      } else if (isa<func::ReturnOp>(op)) {
+        llvm::SmallDenseMap<Value, Attribute> nodeOfRoot;
+        for (OpOperand &operand : op.getOpOperands()) {
+          auto layout = func.getResultAttrOfType<LayoutAttr>(operand.getOperandNumber(), kLayoutAttr);
+          if (!layout)
+            continue;
+          auto placement = layouts.placementOf(operand.get());
+          bool same = placement.has_value();
+          // Memory is shared with an argument, or with another result, only where it is in eager.
+          if (same && !func.getResultAttr(operand.getOperandNumber(), kAliasAttr)) {
+            Attribute node = func.getResultAttr(operand.getOperandNumber(), kNameAttr);
+            auto [it, first] = nodeOfRoot.try_emplace(placement->root, node);
+            same = !isa<BlockArgument>(placement->root) && (first || it->second == node);
+          }
+          for (unsigned d = 0; same && d < placement->sizes.size(); ++d) {
+            auto size = dyn_cast<AffineConstantExpr>(placement->sizes[d]);
+            same = (size && size.getValue() <= 1) ||
+                   placement->strides[d] == layout.getStrides().getValue().getResult(d);
+          }
+          if (!same)
+            replace(operand);
+        }
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace accel

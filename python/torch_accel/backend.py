@@ -1,0 +1,241 @@
+"""The Dynamo backend: `torch.compile(model, backend="accel")` ends up in `accel` below."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from torch_accel import fx_json, progress
+from torch_accel import options as settings
+from torch_accel import report as reports
+
+# Ops that AOTAutograd must take apart before the graph leaves Python. Empty: every op arrives whole and is decomposed
+# in `passes/graph`, where composites are easier to recognise and no tracing in Python is paid for.
+DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {}
+
+_graph_numbers = itertools.count()
+_warned_targets: set[str] = set()
+
+
+class FallbackWarning(UserWarning):
+    """Part of a compiled graph runs through PyTorch's own kernels; `torch_accel.explain` lists what and why."""
+
+
+def accel(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Compiles a Dynamo graph. `mode` and `options` are those of `torch.compile`.
+
+    Raises ValueError for an unknown mode, option or value.
+    """
+    from functorch.compile import min_cut_rematerialization_partition
+    from torch._dynamo.backends.common import aot_autograd
+
+    # `aot_autograd` drops `mode` and `options`, so they are read here.
+    chosen = settings.resolve(options)
+    number = next(_graph_numbers)
+    unit = _Unit(f"graph_{number}", settings.check_mode(mode), chosen, _input_kinds(gm, example_inputs))
+    start = time.perf_counter()
+    compiled = aot_autograd(
+        fw_compiler=unit.compiler("forward"),
+        bw_compiler=unit.compiler("backward"),
+        inference_compiler=unit.compiler("inference"),
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=DECOMPOSITIONS,
+        keep_inference_input_mutations=True,
+    )(gm, example_inputs)
+    unit.finish(time.perf_counter() - start)
+    return compiled
+
+
+def _input_kinds(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> list[str]:
+    """Kind of each input of a Dynamo graph: `parameter`, `buffer` or `input`."""
+    if any(isinstance(value, (list, tuple, dict)) for value in example_inputs):
+        return []  # AOTAutograd's wrapper flattens these, so positions do not correspond
+    kinds = []
+    for node, value in zip(gm.graph.find_nodes(op="placeholder"), example_inputs, strict=True):
+        static = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
+        if isinstance(value, torch.nn.Parameter):
+            kinds.append("parameter")
+        else:
+            kinds.append("buffer" if static else "input")
+    return kinds
+
+
+@dataclass
+class _Unit:
+    """What the compilers of one Dynamo graph share: its forward, backward or inference graph come one by one."""
+
+    name: str
+    mode: str
+    options: settings.Options
+    input_kinds: list[str]
+    own_seconds: float = 0.0
+    first_report: reports.GraphReport | None = None
+
+    def compiler(self, part: str) -> Callable[[fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]:
+        def compile_part(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
+            return self.compile(gm, part)
+
+        return compile_part
+
+    def finish(self, seconds: float) -> None:
+        """Books what AOTAutograd itself took (all but our compilers) on the first graph that it made."""
+        if self.first_report is not None:
+            self.first_report.seconds["aot_autograd"] = max(0.0, seconds - self.own_seconds)
+
+    def kind_of(self, index: int, node: fx.Node) -> str:
+        from torch._functorch._aot_autograd.descriptors import BufferAOTInput, ParamAOTInput, PlainAOTInput
+
+        desc = node.meta.get("desc")
+        if isinstance(desc, ParamAOTInput):
+            return "parameter"
+        if isinstance(desc, BufferAOTInput):
+            return "buffer"
+        if isinstance(desc, PlainAOTInput) and desc.idx < len(self.input_kinds):
+            return self.input_kinds[desc.idx]
+        return "input"
+
+    def compile(self, gm: fx.GraphModule, part: str) -> Callable[[list[Any]], Any]:
+        """The executable of one ATen graph, called with the list of its inputs, which it clears."""
+        start = time.perf_counter()
+        name = self.name if part == "inference" else f"{self.name}_{part}"
+        try:
+            try:
+                run, report = self._compile(gm, name)
+            except fx_json.UnsupportedGraphError as error:
+                if self.options.fallback == "error":
+                    raise
+                run, report = _boxed(gm), _whole_graph_report(gm, name, error)
+            except Exception as error:
+                if self.options.on_error != "eager" or not _is_broken_invariant(error):
+                    raise
+                warnings.warn(f"accel: {name} runs without compilation: {error}", RuntimeWarning, stacklevel=2)
+                run, report = _boxed(gm), _whole_graph_report(gm, name, error)
+        finally:
+            self.own_seconds += time.perf_counter() - start
+        report.part, report.mode = part, self.mode
+        report.seconds["total"] = time.perf_counter() - start
+        self.first_report = self.first_report or report
+        _warn_of_fallbacks(report)
+        reports.record(report)
+        return run
+
+    def _compile(self, gm: fx.GraphModule, name: str) -> tuple[Callable[[list[Any]], Any], reports.GraphReport]:
+        start = time.perf_counter()
+        document = fx_json.write(gm, name=name, kind_of=self.kind_of)
+        target = _resolve_target(self.options.target, document.devices)
+        dump_dir = self._dump(name, document)
+        captured = time.perf_counter()
+
+        from torch_accel import _compiler, _runtime  # the compiler loads LLVM, so not before it is needed
+
+        imported = time.perf_counter()
+        with progress.line(name, self.options.progress) as callback:
+            bundle, report_text = _compiler.compile(
+                document.text, settings.compiler_options(self.options, target, dump_dir), callback
+            )
+        compiled = time.perf_counter()
+        executable = _runtime.Executable(bundle, boxed=True)
+        report = reports.GraphReport.from_json(report_text)
+        phases = {"capture": captured - start, "load_compiler": imported - captured, **report.seconds}
+        report.seconds = {**phases, "load": time.perf_counter() - compiled}
+        return _with_constants(executable, document.constants), report
+
+    def _dump(self, name: str, document: fx_json.Document) -> str:
+        """Writes the document where the phases of this graph will be dumped; the folder, empty for none."""
+        if not self.options.dump_dir:
+            return ""
+        folder = os.path.join(self.options.dump_dir, name)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "00-capture.json"), "w", encoding="utf-8") as file:
+            file.write(document.text)
+        return folder
+
+
+def _resolve_target(target: str, devices: set[str]) -> str:
+    """The target for tensors on these devices. Raises UnsupportedGraphError where no target serves them."""
+    foreign = sorted(devices - {"cpu"})
+    if foreign:
+        raise fx_json.UnsupportedGraphError("graph", "", f"no target for tensors on {', '.join(foreign)}")
+    return "cpu" if target == "auto" else target
+
+
+def _with_constants(executable: Any, constants: list[torch.Tensor]) -> Callable[[list[Any]], Any]:
+    """A boxed function that passes the graph's own tensors after the caller's inputs.
+
+    A plain function even without constants: AOTAutograd wraps the backward's in `functools.wraps`, which carries
+    `_boxed_call` over from a function's own attributes only.
+    """
+    if constants:
+
+        def run(inputs: list[Any]) -> Any:
+            inputs.extend(constants)
+            return executable(inputs)
+    else:
+
+        def run(inputs: list[Any]) -> Any:
+            return executable(inputs)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
+def _boxed(gm: fx.GraphModule) -> Callable[[list[Any]], Any]:
+    from functorch.compile import make_boxed_func
+
+    return make_boxed_func(gm.forward)
+
+
+def _is_broken_invariant(error: Exception) -> bool:
+    """Whether the compiler failed on its own account, rather than on an option or an op that it refused."""
+    if isinstance(error, ImportError):
+        return False
+    from torch_accel import _compiler
+
+    return isinstance(error, (_compiler.CompilerError, _compiler.GraphError))
+
+
+def _whole_graph_report(gm: fx.GraphModule, name: str, error: Exception) -> reports.GraphReport:
+    """The report of a graph that runs as PyTorch traced it: every op fell back, for one reason."""
+    reason = getattr(error, "reason", str(error).partition("\n")[0])
+    fallbacks = []
+    for node in gm.graph.nodes:
+        if node.op == "call_function" and isinstance(node.meta.get("val"), (torch.Tensor, tuple, list)):
+            frame = fx_json.user_frame(node.meta.get("stack_trace"))
+            source = f"{frame[0]}:{frame[1]}" if frame else ""
+            fallbacks.append({"node": node.name, "target": str(node.target), "reason": reason, "source": source})
+    counts = {"native": 0, "library": 0, "fallback": len(fallbacks)}
+    return reports.GraphReport(name=name, nodes=counts, fallbacks=fallbacks, whole_graph_reason=str(error))
+
+
+def _warn_of_fallbacks(report: reports.GraphReport) -> None:
+    """One warning for each op target that fell back, the first time this process meets it."""
+    if report.whole_graph_reason:
+        warnings.warn(
+            f"accel: {report.name} is not compiled: {report.whole_graph_reason}", FallbackWarning, stacklevel=2
+        )
+        return
+    new = [f for f in report.fallbacks if f["target"] not in _warned_targets]
+    if not new:
+        return
+    counts: dict[str, int] = {}
+    for fallback in new:
+        counts[fallback["target"]] = counts.get(fallback["target"], 0) + 1
+    _warned_targets.update(counts)
+    listed = ", ".join(f"{target} ({count})" for target, count in counts.items())
+    warnings.warn(
+        f"accel: {report.name}: ops without a lowering run in PyTorch: {listed}", FallbackWarning, stacklevel=2
+    )

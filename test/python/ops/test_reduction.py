@@ -1,0 +1,243 @@
+"""Every reduction that has a lowering, against eager.
+
+One graph computes all reductions of a group. Inputs hold NaN, infinities and ties, have dimensions of size 0 and 1 and sizes that
+are no multiple of a vector's width, and lie transposed, with gaps, or broadcast in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from compare import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I8, I32, I64, INTEGERS, U8, Case, check, values
+from torch import Tensor
+
+pytestmark = pytest.mark.compiler
+
+INF, NAN = math.inf, math.nan
+
+
+def along(name: str, op: Callable[..., Tensor], dims: tuple = (0, 1, -1, (0, 2), (-1, 1), (0, 1, 2))) -> dict[str, Case]:
+    """The op over each of these dimensions, which stay or go."""
+    return {
+        f"{name}({dim}, keepdim={keep})": lambda x, *_, dim=dim, keep=keep: op(x, dim, keepdim=keep)
+        for dim in dims
+        for keep in (False, True)
+    }
+
+
+SUMS = along("sum", torch.sum) | {
+    "sum": torch.sum,
+    "sum(())": lambda x: torch.sum(x, ()),
+    "sum(dtype=f64)": lambda x: torch.sum(x, dtype=F64),
+    "sum(0, dtype=f32)": lambda x: torch.sum(x, 0, dtype=F32),
+    "sum(dtype=i32)": lambda x: torch.sum(x, 0, dtype=I32),
+    "count_nonzero": torch.count_nonzero,
+    "count_nonzero(1)": lambda x: torch.count_nonzero(x, 1),
+    "count_nonzero(0, 2)": lambda x: torch.count_nonzero(x, (0, 2)),
+    "prod": torch.prod,
+    "prod(dtype=f64)": lambda x: torch.prod(x, dtype=F64),
+}
+PRODUCTS = along("prod", torch.prod, (0, 1, -1))
+MEANS = along("mean", torch.mean) | {"mean": torch.mean, "mean(dtype=f32)": lambda x: torch.mean(x, 1, dtype=F32)}
+EXTREMES = (
+    along("amax", torch.amax)
+    | along("amin", torch.amin)
+    | {"max": torch.max, "min": torch.min, "amax(())": torch.amax, "amin(())": torch.amin}
+)
+POSITIONS = (
+    along("max", torch.max, (0, 1, -1))
+    | along("min", torch.min, (0, 1, -1))
+    | along("argmax", torch.argmax, (0, 1, -1, None))
+    | along("argmin", torch.argmin, (0, 1, -1, None))
+)
+TRUTHS = along("any", torch.any) | along("all", torch.all) | {"any": torch.any, "all": torch.all}
+VARIANCES = {
+    f"{name}({dim}, {correction}, keepdim={keep})": lambda x, name=name, dim=dim, correction=correction, keep=keep: getattr(
+        torch, name
+    )(x, dim, correction=correction, keepdim=keep)
+    for name in ("var", "std", "var_mean", "std_mean")
+    for dim, correction, keep in ((0, 1, False), (-1, 0, True), ((0, 2), 1, False), (None, 2.5, False), (1, None, True))
+}
+NORMS = {
+    f"norm({order}, {dim}, keepdim={keep})": lambda x, order=order, dim=dim, keep=keep: torch.linalg.vector_norm(
+        x, order, dim, keep
+    )
+    for order in (2, 1, INF, -INF, 0, 3, 0.5)
+    for dim, keep in ((None, False), (-1, True), ((0, 1), False))
+} | {
+    "norm(dtype=f64)": lambda x: torch.linalg.vector_norm(x, 2, 0, dtype=F64),
+    "norm": torch.norm,
+    "norm(p=1, dim=1)": lambda x: torch.norm(x, p=1, dim=1),
+}
+LOGSUMEXPS = along("logsumexp", torch.logsumexp)
+
+SIZES = (5, 37, 19)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_sums(dtype):
+    # Products of many numbers overflow, so they are of few.
+    x = values(dtype, *SIZES)
+    check({name: case for name, case in SUMS.items() if not name.startswith("prod")}, x)
+    check(PRODUCTS | {n: c for n, c in SUMS.items() if n.startswith("prod")}, values(dtype, 3, 4, 2))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_means(dtype):
+    check(MEANS, values(dtype, *SIZES))
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_extremes(dtype):
+    check(EXTREMES, values(dtype, *SIZES), exact=True)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_positions(dtype):
+    # Small integers: each row has many ties, of which the first counts.
+    check(POSITIONS, values(I8 if dtype != BOOL else BOOL, *SIZES).abs().to(dtype) if dtype != BOOL else values(BOOL, *SIZES))
+
+
+@pytest.mark.parametrize("dtype", (U8, I8, I32, I64))
+def test_extremes_reach_the_ends_of_integer_dtypes(dtype):
+    info = torch.iinfo(dtype)
+    ends = torch.tensor([[info.min, info.min], [info.max, info.max], [info.min, info.max]], dtype=dtype)
+    check({"amax": lambda x: x.amax(1), "amin": lambda x: x.amin(1), "max": lambda x: x.max(1), "min": lambda x: x.min(1)}, ends)
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_truths(dtype):
+    x = values(dtype, *SIZES)
+    x[:, 3:20] = 0
+    x[2] = 1
+    check(TRUTHS, x)
+
+
+def test_truths_over_no_dimension_reduce_nothing():
+    check({"any": lambda x: torch.any(x, ()), "all": lambda x: torch.all(x, ())}, values(I64, 3, 4))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_variances(dtype):
+    check(VARIANCES, values(dtype, *SIZES) + 3)
+
+
+def test_variances_of_too_few_elements():
+    cases = {f"{name}(correction={c})": lambda x, name=name, c=c: getattr(torch, name)(x, 1, correction=c)
+             for name in ("var", "std") for c in (0, 1, 2, 3)}
+    check(cases, values(F32, 4, 1))
+    check(cases, values(F32, 4, 2))
+    check(cases, values(F32, 4, 0))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_norms(dtype):
+    check(NORMS, values(dtype, *SIZES))
+
+
+@pytest.mark.parametrize("dtype", (*FLOATS, I64))
+def test_logsumexp(dtype):
+    check(LOGSUMEXPS, values(dtype, *SIZES) * 5)
+
+
+def test_large_values_do_not_overflow():
+    check(LOGSUMEXPS, values(F32, *SIZES) * 1e4)
+    # A sum in f16 would end at 65504.
+    check({"sum": lambda x: x.sum((0, 1, 2), dtype=F32), "mean": lambda x: x.mean()}, values(F16, *SIZES).abs() * 100)
+    check({"var": lambda x: x.var(-1), "std_mean": lambda x: torch.std_mean(x, 0)}, values(F32, *SIZES) + 1e4)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nan_and_infinity(dtype):
+    x = values(dtype, 8, 21, 3)
+    x[1, 4], x[2, 7], x[3, 9], x[4], x[5], x[6, 3], x[6, 8] = NAN, INF, -INF, -INF, INF, INF, -INF
+    x[7, 2], x[7, 11] = NAN, NAN
+    check(EXTREMES | POSITIONS, x, exact=True)
+    norms = {n: c for n, c in NORMS.items() if "keepdim=False" not in n}
+    check(SUMS | MEANS | LOGSUMEXPS | TRUTHS | norms | {"var": lambda x: x.var(1)}, x)
+
+
+def test_aminmax():
+    x = values(F32, *SIZES)
+    x[2, 5] = NAN
+    cases = {
+        "aminmax": torch.aminmax,
+        "aminmax(1)": lambda x: torch.aminmax(x, dim=1),
+        "aminmax(-1, keepdim)": lambda x: torch.aminmax(x, dim=-1, keepdim=True),
+    }
+    check(cases, x, exact=True)
+
+
+EVERYTHING = SUMS | MEANS | EXTREMES | POSITIONS | TRUTHS | VARIANCES | NORMS | LOGSUMEXPS
+
+
+def test_sizes_of_one():
+    check(EVERYTHING, values(F32, 1, 9, 1))
+    check(EVERYTHING, values(F32, 1, 1, 1))
+
+
+def test_rank_zero():
+    cases = {
+        name: lambda x, op=op: op(x)
+        for name, op in {
+            "sum": torch.sum, "mean": torch.mean, "prod": torch.prod, "max": torch.max, "amin": torch.amin, "any": torch.any,
+            "argmax": torch.argmax, "var": torch.var, "std_mean": torch.std_mean, "norm": torch.linalg.vector_norm,
+        }.items()
+    } | {
+        "sum(0)": lambda x: x.sum(0, keepdim=True),
+        "max(0)": lambda x: x.max(0),
+        "argmin(-1)": lambda x: x.argmin(-1),
+        "logsumexp": lambda x: x.logsumexp(0),
+    }
+    check(cases, torch.tensor(2.5))
+    check(cases, torch.tensor(7))
+
+
+def test_no_elements():
+    cases = SUMS | MEANS | TRUTHS | VARIANCES | LOGSUMEXPS
+    check(cases, torch.empty(3, 0, 5))
+    check(cases, torch.empty(0, 2, 0))
+    # Over a dimension that has elements, of a tensor that has none.
+    check(EXTREMES | POSITIONS, torch.empty(3, 0, 5))
+
+
+@pytest.mark.parametrize("op", (torch.amax, torch.argmin, lambda x, d: x.max(d), lambda x, d: torch.aminmax(x, dim=d)))
+def test_there_is_no_extreme_of_nothing(op):
+    x = torch.empty(3, 0)
+    with pytest.raises((IndexError, RuntimeError)):
+        op(x, 1)
+    with pytest.raises((IndexError, RuntimeError)):
+        torch.compile(lambda x: op(x, 1), backend="accel")(x)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    (
+        lambda: values(F32, 19, 37, 5).permute(2, 1, 0),
+        lambda: values(F32, 10, 37, 57)[::2, :, 1::3],
+        lambda: values(F32, 5, 1, 19).expand(5, 37, 19),
+        lambda: values(F32, 1, 37, 1).expand(5, 37, 19),
+    ),
+)
+def test_layouts(layout):
+    check(EVERYTHING, layout())
+
+
+@pytest.mark.parametrize("dtype", (F32, BF16, I64))
+def test_dynamic(dtype):
+    check(EVERYTHING, values(dtype, *SIZES), dynamic=True)
+
+
+def test_one_compilation_serves_all_sizes():
+    def f(x):
+        return x.sum(1), x.mean(0), x.var(-1), x.amax(1), x.argmax(0), x.argmax(), torch.logsumexp(x, 1), x.std()
+
+    compiled = torch.compile(f, backend="accel", dynamic=True, fullgraph=True)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for sizes in ((5, 37), (64, 3), (17, 128)):
+            x = values(F32, *sizes)
+            for got, want in zip(compiled(x), f(x), strict=True):
+                torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
