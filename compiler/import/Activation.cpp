@@ -83,7 +83,8 @@ Scalar thresholdBackward(Scalar grad, Scalar x, Scalar limit) { return select(x 
 Scalar hardtanhBackward(Scalar grad, Scalar x, Scalar low, Scalar high) {
   return select((x > low) & (x < high), grad, 0);
 }
-Scalar hardsigmoidBackward(Scalar grad, Scalar x) { return select((x > -3) & (x < 3), grad / 6, 0); }
+/// With eager's constant, which is a float for doubles too.
+Scalar hardsigmoidBackward(Scalar grad, Scalar x) { return select((x > -3) & (x < 3), grad * (1.0f / 6.0f), 0); }
 Scalar hardswishBackward(Scalar grad, Scalar x) {
   return select(x <= -3, 0, select(x >= 3, grad, grad * (x / 3 + 0.5)));
 }
@@ -156,7 +157,7 @@ LogicalResult lowerPreluBackward(NodeImporter &n) {
 }
 
 Scalar insideOr(Scalar grad, Scalar x, Scalar low, Scalar high, Scalar outside) {
-  return select((x < low) | (x > high), outside, grad / (x * (1 - x)));
+  return select(isBetween(x, low, high), grad / (x * (1 - x)), outside);
 }
 
 LogicalResult lowerLogitBackward(NodeImporter &n) {

@@ -219,7 +219,7 @@ std::optional<Bound> readBound(NodeImporter &n, unsigned index, StringRef keywor
 
 /// Clamps between bounds of which each may be absent.
 LogicalResult lowerClamp(NodeImporter &n) {
-  Operands operands(n, kNumbers | kFittingNumbers);
+  Operands operands(n, kFittingNumbers);
   std::optional<Bound> low = readBound(n, 1, "min", true), high = readBound(n, 2, "max", false);
   if (failed(operands.add(0, "self")) || (low && failed(operands.add(1, "min"))) ||
       (high && failed(operands.add(2, "max"))))
@@ -236,7 +236,7 @@ LogicalResult lowerClampMax(NodeImporter &n) {
   std::optional<Bound> high = readBound(n, 1, "max", false);
   if (!high)
     return n.refuse("argument 'max' is absent");
-  return lowerPointwise(n, kNumbers | kFittingNumbers, {"self", "max"},
+  return lowerPointwise(n, kFittingNumbers, {"self", "max"},
                         [&](ArrayRef<Scalar> x) { return (*high)(x[0], x[1]); });
 }
 

@@ -194,11 +194,10 @@ struct Groups {
   static FailureOr<Groups> get(NodeImporter &n, const Tensor &x, int64_t groups) {
     if (x.rank() < 2 || groups <= 0)
       return n.refuse("group norm of a tensor without channels");
-    std::optional<int64_t> channels = x.size(1);
-    if (!channels || *channels % groups != 0)
-      return n.refuse("the number of channels is symbolic or no multiple of the number of groups");
+    if (x.size(1).value_or(0) % groups != 0)
+      return n.refuse("the number of channels is no multiple of the number of groups");
     Groups result;
-    result.sizes = {x.sizes[0], n.constant(groups), n.constant(*channels / groups)};
+    result.sizes = {x.sizes[0], n.constant(groups), normalize(x.sizes[1].floorDiv(groups))};
     result.sizes.append(x.sizes.begin() + 2, x.sizes.end());
     int64_t rank = result.sizes.size();
     Scheme &s = result.scheme;

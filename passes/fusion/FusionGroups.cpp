@@ -420,8 +420,17 @@ SmallVector<FusionGroups::Step> FusionGroups::schedule() const {
     }
     SmallVector<Operation *> members(group->ops.begin(), group->ops.end());
     llvm::sort(members, [&](Operation *a, Operation *b) { return order.lookup(a) < order.lookup(b); });
+    // A view of what the group itself computes is cloned into it; others that read it come after the group.
+    auto isOwnView = [&](Operation *dep) {
+      while (auto view = dyn_cast_or_null<ViewOp>(dep))
+        dep = view.getSource().getDefiningOp();
+      return dep && groups.lookup(dep) == group;
+    };
     for (Operation *member : members)
-      forEachDependency(member, visit);
+      forEachDependency(member, [&](Operation *dep) {
+        if (!isOwnView(dep))
+          visit(dep);
+      });
     steps.push_back({nullptr, group});
   };
   for (Operation &op : *block)

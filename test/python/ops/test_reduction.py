@@ -157,7 +157,9 @@ def test_nan_and_infinity(dtype):
     x[7, 2], x[7, 11] = NAN, NAN
     check(EXTREMES | POSITIONS, x, exact=True)
     norms = {n: c for n, c in NORMS.items() if "keepdim=False" not in n}
-    check(SUMS | MEANS | LOGSUMEXPS | TRUTHS | norms | {"var": lambda x: x.var(1)}, x)
+    # NaN and infinity have no integer values.
+    sums = {n: c for n, c in SUMS.items() if "i32" not in n}
+    check(sums | MEANS | LOGSUMEXPS | TRUTHS | norms | {"var": lambda x: x.var(1)}, x)
 
 
 def test_aminmax():
