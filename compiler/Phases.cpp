@@ -49,8 +49,8 @@ void buildPhase(Phase phase, OpPassManager &passes, const TargetDescription &tar
     passes.addNestedPass<func::FuncOp>(createVerifyFusionsPass());
     break;
   case Phase::Kernels:
+    // No CSE behind it: two equal launches are two results that must not share memory.
     passes.addPass(createOutlineKernelsPass());
-    passes.addPass(createCSEPass());
     break;
   case Phase::Schedule: {
     AssignTileConfigsPassOptions options;

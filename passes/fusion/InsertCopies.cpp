@@ -35,14 +35,37 @@ bool hasNegativeStride(const Placement &placement) {
   return llvm::any_of(placement.strides, [](AffineExpr stride) { return representative(stride) < 0; });
 }
 
+/// Arguments that the function writes to, with the first op that does.
+llvm::DenseMap<Value, Operation *> mutatedArguments(func::FuncOp func, Layouts &layouts) {
+  llvm::DenseMap<Value, Operation *> first;
+  for (auto call : func.getOps<AtenCallOp>())
+    if (call.getEffectsAttr() && call.getName().ends_with("_") && !call.getOperands().empty())
+      if (auto placement = layouts.placementOf(call.getOperands()[0]))
+        first.try_emplace(placement->root, call);
+  return first;
+}
+
 struct InsertCopies : impl::InsertCopiesPassBase<InsertCopies> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     OpBuilder builder(func);
+    Layouts before(func);
+    llvm::DenseMap<Value, Operation *> mutated = mutatedArguments(func, before);
     for (Operation &op : llvm::make_early_inc_range(func.getBody().front())) {
       builder.setInsertionPoint(&op);
       Layouts layouts(func);
+      // A value that lies in an argument has to be read before the function writes there.
+      auto writtenBefore = [&](OpOperand &operand) -> Operation * {
+        std::optional<Placement> placement = layouts.placementOf(operand.get());
+        Operation *writer = placement ? mutated.lookup(placement->root) : nullptr;
+        return writer && writer->isBeforeInBlock(&op) ? writer : nullptr;
+      };
       auto replace = [&](OpOperand &operand) {
+        if (Operation *writer = writtenBefore(operand)) {
+          builder.setInsertionPoint(writer);
+          if (Operation *def = operand.get().getDefiningOp(); def && !def->isBeforeInBlock(writer))
+            builder.setInsertionPointAfter(def);
+        }
         // Named after what it copies, so that profiles and explain can tell.
         Operation *def = operand.get().getDefiningOp();
         operand.set(copyOf(builder, def ? def->getLoc() : op.getLoc(), operand.get(), layouts.symbolicSizes()));
@@ -55,10 +78,15 @@ struct InsertCopies : impl::InsertCopiesPassBase<InsertCopies> {
           if (!isWrittenInPlace(part.get()))
             replace(part);
       } else if (auto call = dyn_cast<AtenCallOp>(op)) {
-        for (OpOperand &operand : call.getOperandsMutable())
-          if (isa<RankedTensorType>(operand.get().getType()))
-            if (auto placement = layouts.placementOf(operand.get()); placement && hasNegativeStride(*placement))
-              replace(operand);
+        bool writes = call.getEffectsAttr() && call.getName().ends_with("_");
+        for (OpOperand &operand : call.getOperandsMutable()) {
+          if (!isa<RankedTensorType>(operand.get().getType()))
+            continue;
+          auto placement = layouts.placementOf(operand.get());
+          bool isSource = writes && operand.getOperandNumber() > 0;
+          if ((placement && hasNegativeStride(*placement)) || (isSource && writtenBefore(operand)))
+            replace(operand);
+        }
       } else if (isa<func::ReturnOp>(op)) {
         llvm::SmallDenseMap<Value, Attribute> nodeOfRoot;
         for (OpOperand &operand : op.getOpOperands()) {

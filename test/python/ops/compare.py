@@ -46,18 +46,22 @@ def _wide(inputs: Iterable[Any]) -> list[Any]:
     return [t.double() if isinstance(t, Tensor) and t.is_floating_point() else t for t in inputs]
 
 
+def assert_layout(got: Tensor, want: Tensor, name: str) -> None:
+    """Equal dtypes, sizes and strides. Strides of dimensions of size 1, and of tensors without elements, mean nothing."""
+    assert got.dtype == want.dtype, f"{name}: {got.dtype} is not {want.dtype}"
+    assert got.shape == want.shape, f"{name}: {got.shape} is not {want.shape}"
+    strides = [[s for n, s in zip(t.shape, t.stride(), strict=True) if n > 1] for t in (got, want)]
+    assert strides[0] == strides[1] or want.numel() == 0, f"{name}: strides {got.stride()} are not {want.stride()}"
+
+
 def assert_same(got: Any, want: Any, name: str, truth: Any = None, exact: bool = False) -> None:
     """`truth` is what eager computes in f64, if it does."""
     if not isinstance(want, Tensor):
         assert got == want, name
         return
-    assert got.dtype == want.dtype, f"{name}: {got.dtype} is not {want.dtype}"
-    assert got.shape == want.shape, f"{name}: {got.shape} is not {want.shape}"
-    # Strides of dimensions of size 1, and of tensors without elements, mean nothing.
-    strides = [[s for n, s in zip(t.shape, t.stride(), strict=True) if n > 1] for t in (got, want)]
-    assert strides[0] == strides[1] or want.numel() == 0, f"{name}: strides {got.stride()} are not {want.stride()}"
+    assert_layout(got, want, name)
     if not want.is_floating_point() or exact:
-        same = (got == want) | ((got != got) & (want != want))
+        same = ((got == want) & (got.signbit() == want.signbit())) | ((got != got) & (want != want))
         assert same.all(), f"{name}: {got[~same][:5]} is not {want[~same][:5]}, at {(~same).nonzero()[:5].tolist()}"
         return
     a, b = got.double(), want.double()

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 import torch
+from compare import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I8, I32, I64, INTEGERS, U8, Case, check, values
 from torch import Tensor
 
 import torch_accel
@@ -19,107 +20,21 @@ import torch_accel
 pytestmark = pytest.mark.compiler
 
 aten = torch.ops.aten
-
-F32, F64, F16, BF16 = torch.float32, torch.float64, torch.float16, torch.bfloat16
-I8, I16, I32, I64, U8, BOOL = torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool
-FLOATS = (F32, F64, F16, BF16)
-INTEGERS = (I64, I32, I16, I8, U8)
-
-Case = Callable[..., Tensor]
 INF, NAN = math.inf, math.nan
-
-# Relative error beside twice eager's own, and absolute error: what a cancelled sum of order 1 leaves over.
-TOLERANCES = {F32: (1e-5, 1e-7), F64: (1e-10, 1e-14), F16: (2.0**-10, 1e-6), BF16: (2.0**-7, 1e-6)}
-
-
-# ---- inputs
 
 
 def numbers(dtype: torch.dtype, count: int, seed: int = 0) -> Tensor:
     """A vector with the dtype's special values first."""
-    generator = torch.Generator().manual_seed(seed)
     if dtype == BOOL:
-        return torch.rand(count, generator=generator) < 0.5
+        return values(BOOL, count, seed=seed)
     if not dtype.is_floating_point:
         info = torch.iinfo(dtype)
         special = torch.tensor([0, 1, 2, 3, 7, info.max, info.min, info.max - 1, info.min + 1], dtype=dtype)
-        rest = torch.randint(max(info.min, -100), min(info.max, 100), (count - len(special),), generator=generator)
-        return torch.cat([special, rest.to(dtype)])
+        return torch.cat([special, values(dtype, count - len(special), seed=seed)])
     info = torch.finfo(dtype)
     special = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 3.0, -3.0, 6.0, 19.5, 20.5, -88.0]
     special += [info.max, info.min, info.tiny, -info.tiny, info.smallest_normal / 4, info.eps, 1 + info.eps]
-    rest = torch.randn(count - len(special), generator=generator, dtype=F64) * 2
-    return torch.cat([torch.tensor(special, dtype=F64), rest]).to(dtype)
-
-
-def ordinary(dtype: torch.dtype, sizes: Sequence[int], seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    if dtype == BOOL:
-        return torch.rand(tuple(sizes), generator=generator) < 0.5
-    if dtype.is_floating_point:
-        return torch.randn(tuple(sizes), generator=generator, dtype=F64).to(dtype)
-    return torch.randint(0 if dtype == U8 else -9, 10, sizes, generator=generator).to(dtype)
-
-
-# ---- comparison with eager
-
-
-def runs(case: Case, inputs: Sequence[Tensor]) -> bool:
-    try:
-        case(*inputs)
-    except (RuntimeError, NotImplementedError, TypeError):
-        return False
-    return True
-
-
-def exact(inputs: Sequence[Tensor]) -> list[Tensor]:
-    return [t.double() if t.is_floating_point() else t for t in inputs]
-
-
-def assert_same(got: Tensor, want: Tensor, truth: Tensor | None, name: str) -> None:
-    assert got.dtype == want.dtype, f"{name}: {got.dtype} is not {want.dtype}"
-    assert got.shape == want.shape, name
-    assert got.stride() == want.stride(), f"{name}: strides {got.stride()} are not {want.stride()}"
-    if not want.is_floating_point():
-        assert torch.equal(got, want), f"{name}: {got} is not {want}"
-        return
-    a, b = got.double(), want.double()
-    relative, absolute = TOLERANCES[want.dtype]
-    own = torch.zeros_like(b) if truth is None else (b - truth.double()).abs().nan_to_num(0, 0, 0)
-    close = (a - b).abs() <= 2 * own + relative * b.abs() + absolute
-    wrong = ~(close | (a == b) | (a.isnan() & b.isnan()))
-    assert not wrong.any(), f"{name}: {got[wrong][:5]} is not {want[wrong][:5]}, at {wrong.nonzero()[:5].tolist()}"
-
-
-def assert_bits(got: Tensor, want: Tensor, name: str) -> None:
-    assert torch.equal(got.nan_to_num(NAN), want) or torch.equal(got.isnan(), want.isnan()), name
-    known = ~want.isnan()
-    assert torch.equal(got[known], want[known]), f"{name}: {got[known]} is not {want[known]}"
-    assert torch.equal(got[known].signbit(), want[known].signbit()), f"{name}: a zero's sign differs"
-
-
-def check(cases: dict[str, Case], *inputs: Tensor, bits: bool = False, dynamic: bool = False) -> None:
-    """Compiles all cases that eager runs on these inputs as one graph, and compares."""
-    kept = {name: case for name, case in cases.items() if runs(case, inputs)}
-    assert kept, "eager runs none of these"
-
-    def every(*args):
-        return tuple(case(*args) for case in kept.values())
-
-    torch_accel.reset_reports()
-    got = torch.compile(every, backend="accel", dynamic=dynamic)(*inputs)
-    reports = torch_accel.reports()
-    assert [f for report in reports for f in report.fallbacks] == []
-    assert not any(report.whole_graph_reason for report in reports)
-    wide = exact(inputs)
-    for (name, case), result in zip(kept.items(), got, strict=True):
-        want = case(*inputs)
-        truth = case(*wide) if runs(case, wide) else None
-        if truth is not None and truth.shape != want.shape:
-            truth = None
-        assert_same(result, want, truth, name)
-        if bits and want.is_floating_point():
-            assert_bits(result, want, name)
+    return torch.cat([torch.tensor(special, dtype=F64), values(F64, count - len(special), seed=seed) * 2]).to(dtype)
 
 
 def named(function: Callable[[str], Case], names: str) -> dict[str, Case]:
@@ -137,7 +52,9 @@ def binary(names: str, overload: str = "default") -> dict[str, Case]:
 def with_numbers(names: str, overload: str, *values) -> dict[str, Case]:
     """The op of a tensor with each of the numbers."""
     return {
-        f"{name}.{overload}({value})": lambda x, *_, name=name, value=value: getattr(getattr(aten, name), overload)(x, value)
+        f"{name}.{overload}({value})": lambda x, *_, name=name, value=value: getattr(getattr(aten, name), overload)(
+            x, value
+        )
         for name, value in itertools.product(names.split(), values)
     }
 
@@ -152,36 +69,34 @@ KEEPING = unary("neg abs sign sgn square floor ceil trunc round frac relu nan_to
 PREDICATES = unary("isnan isinf isposinf isneginf isfinite signbit logical_not bitwise_not")
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_elementary_functions(dtype):
     check(ELEMENTARY, numbers(dtype, 59))
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_exact_functions(dtype):
-    check(KEEPING, numbers(dtype, 59), bits=True)
+    check(KEEPING, numbers(dtype, 59), exact=True)
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_predicates(dtype):
     check(PREDICATES, numbers(dtype, 59))
 
 
 def test_rounding_is_to_even_and_keeps_the_sign_of_zero():
     halves = torch.tensor([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.2, -0.2, 8388609.0, -0.0])
-    check(unary("round floor ceil trunc"), halves, bits=True)
+    check(unary("round floor ceil trunc"), halves, exact=True)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_options_of_one_operand(dtype):
-    cases = {
-        f"round.decimals({d})": lambda x, d=d: aten.round.decimals(x, decimals=d) for d in (0, 1, 2, -1)
-    } | {
+    cases = {f"round.decimals({d})": lambda x, d=d: aten.round.decimals(x, decimals=d) for d in (0, 1, 2, -1)} | {
         "logit(eps)": lambda x: aten.logit.default(x, 0.125),
         "nan_to_num(...)": lambda x: aten.nan_to_num.default(x, 3.0, 4.0, -5.0),
         "nan_to_num(nan)": lambda x: aten.nan_to_num.default(x, None, NAN),
     }
-    check(cases, ordinary(dtype, (59,)))
+    check(cases, values(dtype, 59))
 
 
 # ---- two operands
@@ -217,24 +132,26 @@ def pair(dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     return numbers(dtype, 37).unsqueeze(1), numbers(dtype, 41, seed=1)
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_sums_and_products(dtype):
     # Of two zeros the larger one is either, so its sign is not compared.
     check(SUMS, *pair(dtype))
     # A multiple of an extreme overflows where eager's fused multiply-add does not.
     if dtype != BOOL:
-        check(MULTIPLES, ordinary(dtype, (37, 41)), ordinary(dtype, (37, 41), seed=1))
+        check(MULTIPLES, values(dtype, 37, 41), values(dtype, 37, 41, seed=1))
     if dtype.is_floating_point:
-        check(FLOAT_MULTIPLES, ordinary(dtype, (37, 41)), ordinary(dtype, (37, 41), seed=1))
+        check(FLOAT_MULTIPLES, values(dtype, 37, 41), values(dtype, 37, 41, seed=1))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_quotients(dtype):
     x, y = pair(dtype)
     check(binary("div", "Tensor"), x, y)
-    # Eager's fmod by a denormal is NaN, and its whole f16 and bf16 quotients are off by units where they are large.
-    y = y[(y.abs() >= torch.finfo(dtype).eps) | (y == 0) | y.isnan()]
-    check(QUOTIENTS | FLOAT_QUOTIENTS, x if dtype in (F32, F64) else ordinary(dtype, (37, 1)), y)
+    # Eager's fmod is NaN where the quotient has more digits than the dtype, and its f16 and bf16 quotients are off by units
+    # where they are large.
+    y = y[((y.abs() > 0.01) & (y.abs() < 1e3)) | (y == 0) | y.isnan() | y.isinf()]
+    x = torch.where((x.abs() < 1e3) | x.isinf() | x.isnan(), x, 7.5)
+    check(QUOTIENTS | FLOAT_QUOTIENTS, x if dtype in (F32, F64) else values(dtype, 37, 1), y)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -267,12 +184,12 @@ def test_functions_of_two(dtype):
     check(FUNCTIONS_OF_TWO, *pair(dtype))
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_comparisons_and_logic(dtype):
     check(COMPARISONS | LOGIC, *pair(dtype))
 
 
-@pytest.mark.parametrize("dtype", (*INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", [*INTEGERS, BOOL])
 def test_bits(dtype):
     check(BITS, *pair(dtype))
     if dtype == BOOL:
@@ -306,7 +223,7 @@ def test_powers_of_floats(dtype):
     cases = with_numbers("pow", "Tensor_Scalar", *exponents)
     cases |= {f"pow.Scalar({b})": lambda x, b=b: aten.pow.Scalar(b, x) for b in (1, 2, 0.7, 0)}
     # Eager rounds x * x to bf16 before it multiplies again, and has no square root of -inf in f16.
-    check(cases, numbers(dtype, 59) if dtype in (F32, F64) else ordinary(dtype, (59,)))
+    check(cases, numbers(dtype, 59) if dtype in (F32, F64) else values(dtype, 59))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -317,10 +234,10 @@ def test_remainders_by_numbers(dtype):
         "x // 0.3": lambda x: x // 0.3,
         "div.Scalar_mode": lambda x: aten.div.Scalar_mode(x, 0.3, rounding_mode="trunc"),
     }
-    check(cases, ordinary(dtype, (59,)))
+    check(cases, values(dtype, 59))
 
 
-@pytest.mark.parametrize("dtype", (*INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", [*INTEGERS, BOOL])
 def test_integers_with_numbers(dtype):
     cases = with_numbers("add sub mul rsub", "Scalar", 2, -3, True) | with_numbers("add mul", "Tensor", 0.5, 5)
     cases |= with_numbers("eq ne lt le gt ge", "Scalar", 2, 0.5, True) | with_numbers("div", "Scalar", 4, 0.3)
@@ -334,7 +251,7 @@ def test_integers_with_numbers(dtype):
     check(cases, numbers(dtype, 59))
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_bounds(dtype):
     cases = {
         "clamp": lambda x, y: aten.clamp.default(x, 1, 5),
@@ -357,7 +274,7 @@ def test_bounds(dtype):
 # ---- three operands
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, I64, I32, U8))
+@pytest.mark.parametrize("dtype", [*FLOATS, I64, I32, U8])
 def test_three_operands(dtype):
     cases = {
         "addcmul": lambda x, y, z: aten.addcmul.default(x, y, z),
@@ -368,10 +285,10 @@ def test_three_operands(dtype):
         "lerp(0.9)": lambda x, y, z: aten.lerp.Scalar(x, y, 0.9),
         "lerp.Tensor": lambda x, y, z: aten.lerp.Tensor(x, y, z),
     }
-    check(cases, ordinary(dtype, (5, 1, 17)), ordinary(dtype, (5, 7, 17), 1), ordinary(dtype, (7, 1), 2))
+    check(cases, values(dtype, 5, 1, 17), values(dtype, 5, 7, 17, seed=1), values(dtype, 7, 1, seed=2))
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_choices(dtype):
     cases = {
         "where": lambda m, x, y: aten.where.self(m, x, y),
@@ -383,7 +300,7 @@ def test_choices(dtype):
         "masked_fill.Tensor": lambda m, x, y: aten.masked_fill.Tensor(x, m, y[3]),
     }
     x, y = pair(dtype)
-    check(cases, ordinary(BOOL, (37, 41)), x, y, bits=True)
+    check(cases, values(BOOL, 37, 41), x, y, exact=True)
 
 
 # ---- activations
@@ -399,7 +316,7 @@ ACTIVATIONS = unary(
     "elu(...)": lambda x, *_: aten.elu.default(x, 0.3, 1.7, 0.9),
     "celu(alpha)": lambda x, *_: aten.celu.default(x, 0.3),
     "softplus(...)": lambda x, *_: aten.softplus.default(x, 0.3, 4),
-    "softshrink(lambda)": lambda x, *_: aten.softshrink.default(x, 0.3),
+    "softshrink(lambda)": lambda x, *_: aten.softshrink.default(x, 0.25),
     "hardshrink(lambda)": lambda x, *_: aten.hardshrink.default(x, 0.3),
     "threshold": lambda x, *_: aten.threshold.default(x, 0.3, 7),
     "log_sigmoid": lambda x, *_: aten.log_sigmoid_forward.default(x)[0],
@@ -433,41 +350,45 @@ BACKWARDS = {
 }
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, I64, I32, U8))
+@pytest.mark.parametrize("dtype", [*FLOATS, I64, I32, U8])
 def test_activations(dtype):
-    check(ACTIVATIONS, numbers(dtype, 59), ordinary(dtype, (59,), 1))
+    x = numbers(dtype, 59)
+    # Eager's vectors have NaN for the GELU of infinity, where its scalars and the other dtypes have infinity.
+    check(ACTIVATIONS, x[~x.isinf()], values(dtype, 59, seed=1)[: (~x.isinf()).sum()])
+    check({name: case for name, case in ACTIVATIONS.items() if "gelu" not in name}, x, values(dtype, 59, seed=1))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_activations_backward(dtype):
     x = numbers(dtype, 59)
     # Eager's kernels differ by dtype in what becomes of a NaN.
-    check(BACKWARDS, ordinary(dtype, (37, 59)), (x if dtype == F32 else x.nan_to_num(0.7, INF, -INF)).expand(37, 59))
+    check(BACKWARDS, values(dtype, 37, 59), (x if dtype == F32 else x.nan_to_num(0.7, INF, -INF)).expand(37, 59))
 
 
 # ---- casts and copies
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS, BOOL))
+@pytest.mark.parametrize("dtype", ALL)
 def test_casts(dtype):
-    targets = (*FLOATS, *INTEGERS, BOOL)
+    targets = ALL
     cases = {f"_to_copy({to})": lambda x, to=to: aten._to_copy.default(x, dtype=to) for to in targets}
     cases |= {
-        f"convert({to})": lambda x, to=to: torch.ops.prims.convert_element_type.default(x, to) for to in (F32, I64, BOOL)
+        f"convert({to})": lambda x, to=to: torch.ops.prims.convert_element_type.default(x, to)
+        for to in (F32, I64, BOOL)
     }
     # A float beyond the integer's range has no value there.
-    x = numbers(dtype, 59) if not dtype.is_floating_point else ordinary(dtype, (59,)) * 20
-    check(cases, x, bits=True)
+    x = numbers(dtype, 59) if not dtype.is_floating_point else values(dtype, 59) * 20
+    check(cases, x, exact=True)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_casts_of_special_floats(dtype):
-    check({str(to): lambda x, to=to: x.to(to) for to in (*FLOATS, BOOL)}, numbers(dtype, 59), bits=True)
+    check({str(to): lambda x, to=to: x.to(to) for to in (*FLOATS, BOOL)}, numbers(dtype, 59), exact=True)
 
 
-@pytest.mark.parametrize("dtype", (F16, BF16))
+@pytest.mark.parametrize("dtype", [F16, BF16])
 def test_a_round_trip_stays_rounded(dtype):
-    check({"round trip": lambda x: x.to(dtype).to(F32) + 0.0}, ordinary(F32, (59,)), bits=True)
+    check({"round trip": lambda x: x.to(dtype).to(F32) + 0.0}, values(F32, 59), exact=True)
 
 
 def test_copies():
@@ -482,26 +403,51 @@ def test_copies():
         "detach": lambda x, y: x.detach() * 3,
         "alias": lambda x, y: aten.alias.default(x) * 4,
     }
-    check(cases, ordinary(F32, (2, 3, 5, 7)), ordinary(F32, (5, 1)))
+    check(cases, values(F32, 2, 3, 5, 7), values(F32, 5, 1))
 
 
 def test_a_copy_owns_its_memory():
+    def copies(x):
+        y = x + 1
+        return x.clone(), y, y.clone()
+
     x = torch.arange(5.0)
-    first, second = torch.compile(lambda x: (x.clone(), x.clone()), backend="accel")(x)
-    assert len({t.untyped_storage().data_ptr() for t in (x, first, second)}) == 3
+    results = torch.compile(copies, backend="accel")(x)
+    assert len({t.untyped_storage().data_ptr() for t in (x, *results)}) == 4
+
+
+def test_a_copy_keeps_what_is_overwritten_later():
+    def swap(x):
+        old = x.clone()
+        x.mul_(2)
+        return old
+
+    x = torch.arange(5.0)
+    assert torch.equal(torch.compile(swap, backend="accel")(x), torch.arange(5.0))
+    assert torch.equal(x, torch.arange(5.0) * 2)
 
 
 # ---- types and layouts
 
-RANKED_AND_NOT = [(F32, F64), (BF16, F32), (F16, I64), (I64, F32), (U8, I64), (U8, F64), (BOOL, I32), (BOOL, F16), (I8, U8)]
+RANKED_AND_NOT = [
+    (F32, F64),
+    (BF16, F32),
+    (F16, I64),
+    (I64, F32),
+    (U8, I64),
+    (U8, F64),
+    (BOOL, I32),
+    (BOOL, F16),
+    (I8, U8),
+]
 
 
 @pytest.mark.parametrize(("first", "second"), RANKED_AND_NOT)
 @pytest.mark.parametrize("rank", [0, 1])
 def test_promotion(first, second, rank):
     cases = binary("add mul", "Tensor") | COMPARISONS | LOGIC | {"where": lambda x, y: torch.where(x > 0, x, y)}
-    x = ordinary(first, (17,))
-    y = ordinary(second, (17,), seed=1) if rank else torch.tensor(1.3).to(second)
+    x = values(first, 17)
+    y = values(second, 17, seed=1) if rank else torch.tensor(1.3).to(second)
     check(cases, x, y)
     check(cases, y, x)
 
@@ -516,23 +462,23 @@ REPRESENTATIVES = {
 }
 
 LAYOUTS = {
-    "0-dim": lambda: (ordinary(F32, ()), ordinary(F32, (), 1)),
-    "0-dim with 1-dim": lambda: (ordinary(F32, ()), ordinary(F32, (7,), 1)),
-    "empty": lambda: (ordinary(F32, (0,)), ordinary(F32, (0,), 1)),
-    "empty in the middle": lambda: (ordinary(F32, (3, 0, 5)), ordinary(F32, (1, 5), 1)),
-    "one": lambda: (ordinary(F32, (1,)), ordinary(F32, (1, 1), 1)),
-    "odd": lambda: (ordinary(F32, (3, 5, 19)), ordinary(F32, (5, 1), 1)),
-    "prime": lambda: (ordinary(F32, (1009,)), ordinary(F32, (1009,), 1)),
-    "transposed": lambda: (ordinary(F32, (19, 33)).t(), ordinary(F32, (33, 19), 1)),
-    "both transposed": lambda: (ordinary(F32, (19, 33)).t(), ordinary(F32, (19, 33), 1).t()),
-    "permuted": lambda: (ordinary(F32, (3, 5, 7, 11)).permute(2, 0, 3, 1), ordinary(F32, (7, 3, 11, 5), 1)),
-    "sliced": lambda: (ordinary(F32, (9, 40))[1::2, 3:36:3], ordinary(F32, (4, 11), 1)),
-    "expanded": lambda: (ordinary(F32, (17, 1)).expand(17, 23), ordinary(F32, (23,), 1).expand(17, 23)),
+    "0-dim": lambda: (values(F32), values(F32, seed=1)),
+    "0-dim with 1-dim": lambda: (values(F32), values(F32, 7, seed=1)),
+    "empty": lambda: (values(F32, 0), values(F32, 0, seed=1)),
+    "empty in the middle": lambda: (values(F32, 3, 0, 5), values(F32, 1, 5, seed=1)),
+    "one": lambda: (values(F32, 1), values(F32, 1, 1, seed=1)),
+    "odd": lambda: (values(F32, 3, 5, 19), values(F32, 5, 1, seed=1)),
+    "prime": lambda: (values(F32, 1009), values(F32, 1009, seed=1)),
+    "transposed": lambda: (values(F32, 19, 33).t(), values(F32, 33, 19, seed=1)),
+    "both transposed": lambda: (values(F32, 19, 33).t(), values(F32, 19, 33, seed=1).t()),
+    "permuted": lambda: (values(F32, 3, 5, 7, 11).permute(2, 0, 3, 1), values(F32, 7, 3, 11, 5, seed=1)),
+    "sliced": lambda: (values(F32, 9, 40)[1::2, 3:36:3], values(F32, 4, 11, seed=1)),
+    "expanded": lambda: (values(F32, 17, 1).expand(17, 23), values(F32, 23, seed=1).expand(17, 23)),
     "channels last": lambda: (
-        ordinary(F32, (2, 3, 5, 7)).to(memory_format=torch.channels_last),
-        ordinary(F32, (3, 1, 1), 1),
+        values(F32, 2, 3, 5, 7).to(memory_format=torch.channels_last),
+        values(F32, 3, 1, 1, seed=1),
     ),
-    "offset": lambda: (ordinary(F32, (37,))[5:], ordinary(F32, (33,), 1)[1:]),
+    "offset": lambda: (values(F32, 37)[5:], values(F32, 33, seed=1)[1:]),
 }
 
 
@@ -549,7 +495,7 @@ def test_symbolic_sizes():
         "masked": lambda x, y: x.masked_fill(y > 0, x.shape[0]),
     }
     for rows in (5, 18):
-        check(cases, ordinary(F32, (rows, 7)), ordinary(F32, (rows, 1), 1), dynamic=True)
+        check(cases, values(F32, rows, 7), values(F32, rows, 1, seed=1), dynamic=True)
 
 
 # ---- what eager refuses
