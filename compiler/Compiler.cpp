@@ -96,10 +96,19 @@ private:
     auto start = std::chrono::steady_clock::now();
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &d) { return keep(d); });
     if (options.compileFrom) {
+      if (*options.compileFrom >= Phase::Codegen)
+        return llvm::make_error<GraphError>("phase " + phaseName(*options.compileFrom).str() +
+                                            " makes machine code, which no phase reads");
+      if (*options.compileFrom > options.compileTo)
+        return llvm::make_error<GraphError>("phase " + phaseName(options.compileTo).str() + " comes before phase " +
+                                            phaseName(*options.compileFrom).str());
       module = parseSourceString<ModuleOp>(text, &context);
       if (!module)
         return llvm::make_error<GraphError>("not MLIR of phase " + phaseName(*options.compileFrom).str() + ": " +
                                             diagnostics);
+      if (options.compileTo == Phase::Executable)
+        if (llvm::Error error = checkHostFunction(*module))
+          return llvm::make_error<GraphError>(llvm::toString(std::move(error)));
       return llvm::Error::success();
     }
     if (progress)
@@ -157,7 +166,9 @@ private:
     std::string plan = buildPlan(*module, code, target);
     seconds["executable"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.report = buildReport(*module, statistics, seconds);
-    SmallVector<runtime::BundleSection> sections = {{"plan", plan}, {"report", result.report}};
+    // Times differ from run to run, bundles don't.
+    std::string timeless = buildReport(*module, statistics, {});
+    SmallVector<runtime::BundleSection> sections = {{"plan", plan}, {"report", timeless}};
     if (!code.object.empty())
       sections.push_back({"code", code.object});
     result.output = runtime::writeBundle({sections.data(), sections.size()});

@@ -4,7 +4,7 @@ import os
 import lit.formats
 
 config.name = "accel"
-config.test_format = lit.formats.ShTest(True)
+config.test_format = lit.formats.ShTest()
 config.suffixes = [".json", ".mlir"]
 config.excludes = ["python", "unit", "Inputs"]
 config.test_source_root = os.path.join(config.accel_source, "test")

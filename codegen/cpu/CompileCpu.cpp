@@ -99,11 +99,18 @@ std::optional<std::string> featuresOfCpu(StringRef cpu) {
     return std::nullopt;
   llvm::SmallVector<StringRef> names;
   llvm::X86::getFeaturesForCPU(cpu, names);
-  llvm::sort(names);
-  std::string list;
-  for (StringRef name : names)
-    list += (list.empty() ? "+" : ",+") + name.str();
-  return list;
+  // The table leaves out what others imply: avx512f beside avx512vl, avx beside avx2.
+  llvm::StringMap<bool> all;
+  for (StringRef name : names) {
+    all[name] = true;
+    llvm::X86::updateImpliedFeatures(name, true, all);
+  }
+  std::vector<std::string> list;
+  for (const auto &feature : all)
+    if (feature.second)
+      list.push_back("+" + feature.first().str());
+  llvm::sort(list);
+  return llvm::join(list, ",");
 }
 
 llvm::Expected<CpuCode> compileCpu(ModuleOp module, const CpuDump &dump) {

@@ -140,9 +140,19 @@ private:
     return llvm::to_vector(ValueRange(branch.getResults()));
   }
 
+  /// Parallel loops other than the vector loop.
+  SmallVector<int64_t> outerLoops() {
+    SmallVector<int64_t> order;
+    for (int64_t l = 0; l < int64_t(loops.numParallel()); ++l)
+      if (l != vectorLoop)
+        order.push_back(l);
+    return order;
+  }
+
   void emitUnit(Value unit) {
-    // Which iteration of each parallel loop this unit is; the blocks of the vector loop change fastest.
-    Value rest = unit, block;
+    // Which iteration of each parallel loop this unit is; the blocks of the vector loop change fastest, then the blocks of rows.
+    Value rest = unit, block, rows;
+    SmallVector<int64_t> order = outerLoops();
     auto take = [&](Value count, bool last) {
       if (last)
         return rest;
@@ -150,16 +160,30 @@ private:
       rest = arith::DivUIOp::create(b, rest, count);
       return position;
     };
-    SmallVector<int64_t> order;
-    for (int64_t l = 0; l < int64_t(loops.numParallel()); ++l)
-      if (l != vectorLoop)
-        order.push_back(l);
-    bool blocked = vectorLoop >= 0 && !vectorIsRow;
-    if (blocked)
+    if (vectorLoop >= 0 && !vectorIsRow)
       block = take(expr(blockCount()), order.empty());
-    for (size_t i = order.size(); i-- > 0;)
+    if (order.empty())
+      return emitRow(block);
+    rows = take(expr(rowCount(order.back())), order.size() == 1);
+    for (size_t i = order.size() - 1; i-- > 0;)
       positions[order[i]] = take(sizes[order[i]], i == 0);
-    if (!blocked)
+    if (config.getRows() == 1) {
+      positions[order.back()] = rows;
+      return emitRow(block);
+    }
+    Value from = arith::MulIOp::create(b, rows, index.constant(config.getRows()));
+    Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, index.constant(config.getRows())),
+                                      sizes[order.back()]);
+    forRange(from, to, index.constant(1), {}, [&](Value row, ValueRange) {
+      positions[order.back()] = row;
+      emitRow(block);
+      return SmallVector<Value>();
+    });
+  }
+
+  /// One iteration of the outer parallel loops: the block of the vector loop, if it is parallel.
+  void emitRow(Value block) {
+    if (!block)
       return emitPoint();
     Value from = arith::MulIOp::create(b, block, index.constant(config.getBlock()));
     Value to = arith::AddIOp::create(b, from, index.constant(config.getBlock()));
@@ -379,15 +403,23 @@ private:
     return normalize((loops.loops()[vectorLoop].size + (config.getBlock() - 1)).floorDiv(config.getBlock()));
   }
 
+  AffineExpr rowCount(int64_t loop) {
+    return normalize((loops.loops()[loop].size + (config.getRows() - 1)).floorDiv(config.getRows()));
+  }
+
   KernelLaunchInfo launchInfo() {
     AffineExpr one = getAffineConstantExpr(1, b.getContext());
     AffineExpr units = one, perUnit = one;
+    SmallVector<int64_t> order = outerLoops();
     for (auto [l, loop] : llvm::enumerate(loops.loops())) {
       bool parallel = l < loops.numParallel();
       if (parallel && int64_t(l) == vectorLoop) {
         units = units * blockCount();
         auto size = dyn_cast<AffineConstantExpr>(loop.size);
         perUnit = perUnit * (size ? std::min(size.getValue(), config.getBlock()) : config.getBlock());
+      } else if (!order.empty() && int64_t(l) == order.back()) {
+        units = units * rowCount(l);
+        perUnit = perUnit * config.getRows();
       } else {
         (parallel ? units : perUnit) = (parallel ? units : perUnit) * loop.size;
       }

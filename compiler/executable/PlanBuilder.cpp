@@ -43,6 +43,9 @@ std::string nodeOf(Location loc) {
   return name ? name.getName().str() : "";
 }
 
+/// Whether the call writes its result into memory that it is given, rather than into a new tensor.
+bool writesOut(AtenCallOp call) { return call.getOverload() == "out"; }
+
 class PlanBuilder {
 public:
   PlanBuilder(ModuleOp module, const CpuCode &code, const TargetDescription &target)
@@ -198,7 +201,7 @@ private:
     } else if (auto arg = dyn_cast<BlockArgument>(tensor)) {
       value = {{"input", func.getArgAttrOfType<IntegerAttr>(arg.getArgNumber(), "accel.input").getInt()}};
       return values[tensor] = append(value);
-    } else if (auto call = tensor.getDefiningOp<AtenCallOp>(); call && call.getKind() == "fallback") {
+    } else if (auto call = tensor.getDefiningOp<AtenCallOp>(); call && !writesOut(call)) {
       value = {{"result", true}};
     } else {
       value = {{"alloc", outputDtype.contains(tensor) ? "output" : "arena"}};
@@ -207,6 +210,23 @@ private:
     value["sizes"] = exprs(placement->sizes);
     value["strides"] = exprs(placement->strides);
     return values[tensor] = append(value);
+  }
+
+  /// What a kernel reads. It needs no more than the first element's address, and a view in a plan can't have the negative strides
+  /// of a flipped tensor, so that one is given as its first element alone.
+  int64_t launchArgument(Value tensor) {
+    std::optional<Placement> placement = layouts.placementOf(tensor);
+    if (llvm::none_of(placement->strides, [](AffineExpr stride) { return representative(stride) < 0; }))
+      return valueOf(tensor);
+    AffineExpr count = getAffineConstantExpr(1, func.getContext());
+    for (AffineExpr size : placement->sizes)
+      count = count * size;
+    int64_t base = valueOf(placement->root);
+    return append({{"view", base},
+                   {"dtype", dtypeOf(placement->root)},
+                   {"sizes", json::array({json::array({"min", 1, expr(normalize(count))})})},
+                   {"strides", {1}},
+                   {"offset", json::array({"max", 0, expr(placement->offset)})}});
   }
 
   /// The tensor as one of the given dtype, which has the same width.
@@ -254,7 +274,7 @@ private:
         symbols.push_back(indexValue(operand));
         indices.push_back(symbols.back());
       } else {
-        args.push_back(valueOf(operand));
+        args.push_back(launchArgument(operand));
       }
     }
     for (Value result : launch.getResults())
@@ -310,8 +330,7 @@ private:
     if (auto dictionary = call.getKwargsAttr())
       for (NamedAttribute entry : dictionary)
         kwargs[entry.getName().str()] = argument(entry.getValue(), call);
-    bool isLibrary = call.getKind() == "library";
-    if (isLibrary) {
+    if (writesOut(call)) {
       kwargs["out"] = {{"value", valueOf(call.getResult(0))}};
     } else {
       auto positions = call->getAttrOfType<DenseI64ArrayAttr>("accel.positions");
@@ -370,6 +389,37 @@ private:
 };
 
 } // namespace
+
+llvm::Error checkHostFunction(ModuleOp module) {
+  auto functions = module.getOps<func::FuncOp>();
+  if (!llvm::hasSingleElement(functions))
+    return llvm::createStringError("expected one func.func, got " + std::to_string(llvm::range_size(functions)));
+  func::FuncOp func = *functions.begin();
+  std::string where = "function @" + func.getSymName().str() + ": ";
+  auto missing = [&](const Twine &what, StringRef name) {
+    return llvm::createStringError(where + what + " has no '" + name + "'");
+  };
+  if (func.isExternal())
+    return llvm::createStringError(where + "it has no body");
+  if (!func->hasAttrOfType<IntegerAttr>("accel.num_inputs"))
+    return llvm::createStringError(where + "it has no 'accel.num_inputs'");
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    SmallVector<StringRef> names = {kNameAttr, "accel.binding"};
+    if (isa<RankedTensorType>(type))
+      names = {kNameAttr, "accel.input", kDtypeAttr, kLayoutAttr};
+    for (StringRef name : names)
+      if (!func.getArgAttr(i, name))
+        return missing("argument " + Twine(i), name);
+  }
+  for (auto [i, type] : llvm::enumerate(func.getResultTypes()))
+    for (StringRef name : {StringRef(kDtypeAttr), StringRef(kLayoutAttr)})
+      if (isa<RankedTensorType>(type) && !func.getResultAttr(i, name))
+        return missing("result " + Twine(i), name);
+  for (auto kernel : module.getOps<KernelOp>())
+    if (!kernel->hasAttrOfType<ArrayAttr>("accel.origins"))
+      return llvm::createStringError("kernel @" + kernel.getSymName() + " has no 'accel.origins'");
+  return llvm::Error::success();
+}
 
 std::string buildPlan(ModuleOp module, const CpuCode &code, const TargetDescription &target) {
   return PlanBuilder(module, code, target).build().dump();

@@ -44,7 +44,7 @@ std::string buildReport(ModuleOp module, const ImportStatistics &statistics,
       auto node = dyn_cast<NameLoc>(call.getLoc());
       std::string name = node ? node.getName().str() : "";
       libraryNodes.insert(name);
-      library.push_back({{"node", name}, {"target", call.getName().str()}, {"reason", "contraction"}});
+      library.push_back({{"node", name}, {"target", call.getName().str()}, {"reason", call.getReason().value_or("contraction").str()}});
     }
   json fallbacks = json::array();
   for (const ImportStatistics::Call &call : statistics.fallbacks)
@@ -91,7 +91,8 @@ std::string buildReport(ModuleOp module, const ImportStatistics &statistics,
                           {"reason", cast<StringAttr>(parts[2]).str()}});
     }
   report["refusals"] = refusals;
-  report["phases"] = seconds;
+  if (!seconds.empty())
+    report["phases"] = seconds;
   return report.dump();
 }
 

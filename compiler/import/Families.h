@@ -15,6 +15,7 @@ void populateSoftmax(LoweringTable &table);
 void populateBatchNorm(LoweringTable &table);
 void populateLoss(LoweringTable &table);
 void populateContraction(LoweringTable &table);
+void populateConvolution(LoweringTable &table);
 void populateAttention(LoweringTable &table);
 void populateView(LoweringTable &table);
 void populateViewScatter(LoweringTable &table);

@@ -220,8 +220,12 @@ private:
       node.op = FxNode::Output;
     else if (op != "call")
       fail(where, "op is `" + op + "`, expected input, call or output");
-    if (node.op == FxNode::Input)
+    if (node.op == FxNode::Input) {
       node.kind = value.contains("kind") ? string(value["kind"], where + ": kind") : "input";
+      static constexpr StringLiteral kinds[] = {"parameter", "buffer", "constant", "input"};
+      if (!llvm::is_contained(kinds, node.kind))
+        fail(where + ": kind", "expected parameter, buffer, constant or input, got `" + node.kind + "`");
+    }
     if (node.op == FxNode::Call)
       node.target = string(field(value, where, "target"), where + ": target");
     if (node.op != FxNode::Input) {
@@ -229,9 +233,12 @@ private:
       for (size_t i = 0; i < args.size(); ++i)
         node.args.push_back(readArg(args[i], where + ": args[" + std::to_string(i) + "]"));
     }
-    if (value.contains("kwargs"))
+    if (value.contains("kwargs")) {
+      if (!value["kwargs"].is_object())
+        fail(where + ": kwargs", "expected an object, got " + value["kwargs"].dump());
       for (auto &[key, item] : value["kwargs"].items())
         node.kwargs.emplace_back(key, readArg(item, where + ": kwargs." + key));
+    }
     if (node.op != FxNode::Output) {
       const json &out = field(value, where, "out");
       if (out.is_array())
@@ -239,10 +246,16 @@ private:
           node.results.push_back(readResult(out[i], where + ": out[" + std::to_string(i) + "]"));
       else
         node.results.push_back(readResult(out, where + ": out"));
+      if (node.op == FxNode::Input && out.is_array())
+        fail(where + ": out", "an input is one value, got a list");
     }
     if (value.contains("loc") && value["loc"].is_object()) {
-      node.file = value["loc"].value("file", "");
-      node.line = value["loc"].value("line", 0);
+      const json &loc = value["loc"];
+      node.file = string(field(loc, where + ": loc", "file"), where + ": loc.file");
+      const json &line = field(loc, where + ": loc", "line");
+      if (!line.is_number_integer())
+        fail(where + ": loc.line", "expected an integer, got " + line.dump());
+      node.line = line.get<int64_t>();
     }
     if (!nodeNames.insert(node.name).second)
       fail(where, "there are two nodes of this name");

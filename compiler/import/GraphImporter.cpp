@@ -199,6 +199,44 @@ void GraphImporter::makeSymbols() {
     }
 }
 
+std::string GraphImporter::unboundSymbol(const FxExpr &expr) const {
+  if (expr.kind == FxExpr::Constant || inputExprs.count(toJson(expr)))
+    return "";
+  if (expr.kind == FxExpr::Symbol)
+    return symbolNumbers.count(expr.symbol) ? "" : expr.symbol;
+  for (const FxExpr &operand : expr.operands)
+    if (std::string symbol = unboundSymbol(operand); !symbol.empty())
+      return symbol;
+  return "";
+}
+
+llvm::Error GraphImporter::checkSymbols(const FxNode &node) const {
+  std::string problem;
+  auto check = [&](const FxExpr &expr, const std::string &where) {
+    if (std::string symbol = unboundSymbol(expr); !symbol.empty() && problem.empty())
+      problem = where + ": symbol `" + symbol + "` is bound by no input";
+  };
+  for (const FxResult &result : node.results) {
+    for (auto [d, size] : llvm::enumerate(result.tensor.sizes))
+      check(size, "out.sizes[" + std::to_string(d) + "]");
+    for (auto [d, stride] : llvm::enumerate(result.tensor.strides))
+      check(stride, "out.strides[" + std::to_string(d) + "]");
+  }
+  std::function<void(const FxArg &, const std::string &)> checkArg = [&](const FxArg &arg, const std::string &where) {
+    if (arg.kind == FxArg::Symbol)
+      check(arg.symbol, where);
+    for (auto [i, item] : llvm::enumerate(arg.list))
+      checkArg(item, where + "[" + std::to_string(i) + "]");
+  };
+  for (auto [i, arg] : llvm::enumerate(node.args))
+    checkArg(arg, "args[" + std::to_string(i) + "]");
+  for (const auto &[name, arg] : node.kwargs)
+    checkArg(arg, "kwargs." + name);
+  if (problem.empty())
+    return llvm::Error::success();
+  return llvm::createStringError("FX JSON: node `" + node.name + "`: " + problem);
+}
+
 void GraphImporter::makeInputs() {
   int64_t input = 0;
   for (const FxNode &node : graph.nodes) {
@@ -290,10 +328,7 @@ Attribute GraphImporter::argAttribute(const FxArg &arg, SmallVectorImpl<Value> &
     return builder.getArrayAttr(items);
   }
   case FxArg::Symbol: {
-    AffineExpr expr = affine(arg.symbol);
-    if (!expr)
-      return {};
-    operands.push_back(indexValue(builder, builder.getUnknownLoc(), expr));
+    operands.push_back(indexValue(builder, builder.getUnknownLoc(), affine(arg.symbol)));
     dtypes.push_back("index");
     return OperandAttr::get(ctx, operands.size() - 1);
   }
@@ -317,6 +352,11 @@ llvm::Error GraphImporter::importFallback(const FxNode &node, StringRef reason, 
     return llvm::createStringError("unsupported op: node `" + node.name + "`: " + node.target + ": " + reason.str() +
                                    (source.empty() ? "" : " (" + source + ")"));
   statistics.fallbacks.push_back({node.name, node.target, reason.str(), source});
+  values[node.name] = makeAtenCall(node, "fallback", reason, loc);
+  return llvm::Error::success();
+}
+
+SmallVector<Tensor, 1> GraphImporter::makeAtenCall(const FxNode &node, StringRef kind, StringRef reason, Location loc) {
   SmallVector<Value> operands;
   SmallVector<StringRef> dtypes, resultDtypes;
   SmallVector<Attribute> args, layouts;
@@ -325,8 +365,6 @@ llvm::Error GraphImporter::importFallback(const FxNode &node, StringRef reason, 
     args.push_back(argAttribute(arg, operands, dtypes));
   for (const auto &[name, arg] : node.kwargs)
     kwargs.push_back(builder.getNamedAttr(name, argAttribute(arg, operands, dtypes)));
-  if (llvm::is_contained(args, Attribute()))
-    return llvm::createStringError("FX JSON: node `" + node.name + "`: an argument's symbol is bound by no input");
   SmallVector<Type> types;
   SmallVector<int64_t> positions;
   for (auto [k, result] : llvm::enumerate(node.results)) {
@@ -334,11 +372,7 @@ llvm::Error GraphImporter::importFallback(const FxNode &node, StringRef reason, 
       continue;
     SmallVector<int64_t> shape;
     for (const FxExpr &size : result.tensor.sizes) {
-      AffineExpr expr = affine(size);
-      if (!expr)
-        return llvm::createStringError("FX JSON: node `" + node.name + "`: out: size " + toJson(size) +
-                                       " is over a symbol that no input binds");
-      auto constant = dyn_cast<AffineConstantExpr>(expr);
+      auto constant = dyn_cast<AffineConstantExpr>(affine(size));
       shape.push_back(constant ? constant.getValue() : ShapedType::kDynamic);
     }
     types.push_back(RankedTensorType::get(shape, elementType(result.tensor)));
@@ -350,7 +384,7 @@ llvm::Error GraphImporter::importFallback(const FxNode &node, StringRef reason, 
   auto [space, op] = prefix.split('.');
   auto call = AtenCallOp::create(
       builder, loc, types, builder.getStringAttr(space + "::" + op), builder.getStringAttr(overload),
-      builder.getStringAttr("fallback"), operands, builder.getArrayAttr(args),
+      builder.getStringAttr(kind), operands, builder.getArrayAttr(args),
       kwargs.empty() ? DictionaryAttr() : builder.getDictionaryAttr(kwargs), builder.getStringAttr(reason),
       builder.getStrArrayAttr(dtypes), builder.getStrArrayAttr(resultDtypes), builder.getArrayAttr(layouts),
       isRandom(node.target) || writesArgument(node.target) ? builder.getUnitAttr() : UnitAttr());
@@ -359,19 +393,20 @@ llvm::Error GraphImporter::importFallback(const FxNode &node, StringRef reason, 
   SmallVector<Tensor, 1> results(node.results.size());
   for (auto [i, k] : llvm::enumerate(positions))
     results[k] = {call.getResult(i), node.results[k].tensor.dtype, affine(node.results[k].tensor.sizes)};
-  values[node.name] = results;
-  return llvm::Error::success();
+  return results;
 }
 
-/// Whether the node is an input or a view of one, so that the caller expects to share memory with it.
-bool GraphImporter::aliasesInput(StringRef name) const {
+/// The node whose memory the tensor lies in: what it is a view of, however often.
+StringRef GraphImporter::memoryOwner(StringRef name) const {
   const FxNode *node = nodes.at(name.str());
-  while (node->op != FxNode::Input) {
-    if (!isView(node->target) || node->args.empty() || node->args[0].kind != FxArg::Ref)
-      return false;
-    node = nodes.at(node->args[0].text);
+  while (node->op == FxNode::Call && isView(node->target) && !node->args.empty() && node->args[0].kind == FxArg::Ref) {
+    const FxNode *source = nodes.at(node->args[0].text);
+    // The results of other ops than `split` and its like have memory of their own.
+    if (node->target == "getitem" && !(source->op == FxNode::Call && isView(source->target)))
+      break;
+    node = source;
   }
-  return true;
+  return node->name;
 }
 
 llvm::Error GraphImporter::importOutput(const FxNode &node) {
@@ -392,13 +427,9 @@ llvm::Error GraphImporter::importOutput(const FxNode &node) {
       resultAttrs.set(kDtypeAttr, builder.getStringAttr(meta.dtypeName));
       resultAttrs.set(kLayoutAttr, layout(meta));
       resultAttrs.set(kNameAttr, builder.getStringAttr(arg.text));
-      if (aliasesInput(arg.text))
-        resultAttrs.set(kAliasAttr, builder.getUnitAttr());
+      resultAttrs.set(kOwnerAttr, builder.getStringAttr(memoryOwner(arg.text)));
     } else if (arg.kind == FxArg::Symbol || arg.kind == FxArg::Int) {
       AffineExpr expr = arg.kind == FxArg::Int ? getAffineConstantExpr(arg.integer, ctx) : affine(arg.symbol);
-      if (!expr)
-        return llvm::createStringError("FX JSON: node `output`: result " + std::to_string(i) +
-                                       " is over a symbol that no input binds");
       results.push_back(indexValue(builder, loc, expr));
     } else if (arg.kind == FxArg::None || arg.kind == FxArg::Ref) {
       none.push_back(i);
@@ -426,6 +457,9 @@ llvm::Expected<OwningOpRef<ModuleOp>> GraphImporter::run() {
   for (const FxNode &node : graph.nodes)
     nodes[node.name] = &node;
   makeSymbols();
+  for (const FxNode &node : graph.nodes)
+    if (llvm::Error error = checkSymbols(node))
+      return std::move(error);
   makeInputs();
   for (const FxNode &node : graph.nodes) {
     if (node.op == FxNode::Call)

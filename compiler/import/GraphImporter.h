@@ -29,19 +29,27 @@ public:
   mlir::Type elementType(const FxTensor &tensor);
   mlir::Type elementType(DType dtype);
 
+  /// The node as a call of PyTorch's dispatcher; `kind` is `library` or `fallback`.
+  llvm::SmallVector<Tensor, 1> makeAtenCall(const FxNode &node, llvm::StringRef kind, llvm::StringRef reason,
+                                            mlir::Location loc);
+
   /// The tensors that a node became; a Tensor without a value where there is none.
   llvm::ArrayRef<Tensor> tensorsOf(llvm::StringRef node) const;
 
 private:
   void makeSymbols();
   void makeInputs();
+  /// A symbol of the expression that neither an input nor a size of one gives a value; empty if there is none.
+  std::string unboundSymbol(const FxExpr &expr) const;
+  /// Sizes, strides and arguments may name only symbols that have a value.
+  llvm::Error checkSymbols(const FxNode &node) const;
   llvm::Error importCall(const FxNode &node);
   llvm::Error importGetitem(const FxNode &node);
   llvm::Error importFallback(const FxNode &node, llvm::StringRef reason, mlir::Location loc);
   llvm::Error importOutput(const FxNode &node);
   mlir::Attribute argAttribute(const FxArg &arg, llvm::SmallVectorImpl<mlir::Value> &operands,
                                llvm::SmallVectorImpl<llvm::StringRef> &dtypes);
-  bool aliasesInput(llvm::StringRef node) const;
+  llvm::StringRef memoryOwner(llvm::StringRef node) const;
   mlir::Value addIndexArgument(llvm::StringRef name, mlir::DictionaryAttr binding);
   mlir::Location location(const FxNode &node);
 

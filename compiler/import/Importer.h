@@ -122,6 +122,8 @@ public:
   //===-- Ending -----------------------------------------------------------------------------------------------------===//
   /// Sets the results, in order; a Tensor without a value for one that is None or unused. A dtype that differs from eager's is cast.
   mlir::LogicalResult yield(llvm::ArrayRef<Tensor> results);
+  /// Gives the whole node to PyTorch's library by choice: `why` is shown by explain.
+  mlir::LogicalResult callLibrary(const llvm::Twine &why);
   /// Gives up: the node becomes an aten_call, and `why` is shown by explain.
   mlir::LogicalResult refuse(const llvm::Twine &why);
 

@@ -24,6 +24,7 @@ const LoweringTable &loweringTable() {
     populateBatchNorm(t);
     populateLoss(t);
     populateContraction(t);
+    populateConvolution(t);
     populateAttention(t);
     populateView(t);
     populateViewScatter(t);

@@ -218,14 +218,35 @@ Tensor NodeImporter::pointwise(ArrayRef<Tensor> inputs, ArrayRef<AffineExpr> siz
   return pointwise(inputs, maps, sizes, dtype, body);
 }
 
-Tensor NodeImporter::pointwise(ArrayRef<Tensor> inputs, ArrayRef<AffineMap> maps, ArrayRef<AffineExpr> sizes,
+/// A guard may hold a symbolic size equal to a number that another operand has. Calls `use(input dimension, loop)` for each pair.
+static void forEachLoop(const Tensor &input, AffineMap map, llvm::function_ref<void(int64_t, unsigned)> use) {
+  for (auto [d, index] : llvm::enumerate(map.getResults()))
+    if (auto loop = dyn_cast<AffineDimExpr>(index))
+      use(d, loop.getPosition());
+}
+
+Tensor NodeImporter::pointwise(ArrayRef<Tensor> inputs, ArrayRef<AffineMap> maps, ArrayRef<AffineExpr> resultSizes,
                                DType dtype, Body body) {
-  unsigned rank = sizes.size();
+  unsigned rank = resultSizes.size();
   SmallVector<AffineMap> allMaps(maps);
   allMaps.push_back(b.getMultiDimIdentityMap(rank));
+  // All operands get the sizes that any of them knows as a number: types that differ would only bring casts later.
+  SmallVector<AffineExpr> sizes(resultSizes);
+  for (auto [input, map] : llvm::zip(inputs, maps))
+    forEachLoop(input, map, [&, &input = input](int64_t d, unsigned loop) {
+      if (input.size(d) && !isa<AffineConstantExpr>(sizes[loop]))
+        sizes[loop] = input.sizes[d];
+    });
   SmallVector<Value> values;
-  for (const Tensor &input : inputs)
-    values.push_back(input.value);
+  for (auto [input, map] : llvm::zip(inputs, maps)) {
+    SmallVector<AffineExpr> known(input.sizes.begin(), input.sizes.end());
+    forEachLoop(input, map, [&](int64_t d, unsigned loop) {
+      if (!input.size(d) && isa<AffineConstantExpr>(sizes[loop]))
+        known[d] = sizes[loop];
+    });
+    bool isKnown = ArrayRef<AffineExpr>(known) == ArrayRef<AffineExpr>(input.sizes);
+    values.push_back(isKnown ? input.value : view(input, known, b.getMultiDimIdentityMap(input.rank()).getResults()).value);
+  }
   Value init = empty(dtype, sizes);
   SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
   auto generic = linalg::GenericOp::create(
@@ -235,7 +256,7 @@ Tensor NodeImporter::pointwise(ArrayRef<Tensor> inputs, ArrayRef<AffineMap> maps
         Value result = body(nestedB, args.drop_back());
         linalg::YieldOp::create(nestedB, result);
       });
-  return {generic.getResult(0), dtype, SmallVector<AffineExpr, 4>(sizes)};
+  return {generic.getResult(0), dtype, llvm::to_vector<4>(sizes)};
 }
 
 SmallVector<Tensor> NodeImporter::reduce(ArrayRef<Tensor> inputs, ArrayRef<int64_t> dims, ArrayRef<TypedAttr> init,
@@ -359,6 +380,11 @@ LogicalResult NodeImporter::yield(ArrayRef<Tensor> tensors) {
     tensor = cast(tensor, resultDType(k));
   }
   results.resize(std::max<size_t>(results.size(), node.results.size()));
+  return success();
+}
+
+LogicalResult NodeImporter::callLibrary(const Twine &why) {
+  results.assign(graph.makeAtenCall(node, "library", why.str(), b.getLoc()));
   return success();
 }
 

@@ -59,16 +59,19 @@ int main(int argc, char **argv) {
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFileOrSTDIN(input);
   if (!file)
     return fail(input + ": " + file.getError().message());
+  // The linker inside the compiler sets all options of the command line back.
+  std::string path = output;
+  bool printReport = report;
   Expected<accel::CompileResult> result = accel::compileGraph((*file)->getBuffer(), options);
   if (!result)
     return fail(toString(result.takeError()));
   std::error_code error;
-  ToolOutputFile out(output, error, sys::fs::OF_None);
+  ToolOutputFile out(path, error, sys::fs::OF_None);
   if (error)
-    return fail(output + ": " + error.message());
+    return fail(path + ": " + error.message());
   out.os() << result->output;
   out.keep();
-  if (report)
+  if (printReport)
     errs() << result->report << "\n";
   return 0;
 }

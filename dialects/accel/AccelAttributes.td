@@ -40,13 +40,14 @@ def Accel_TileConfigAttr : Accel_Attr<"TileConfig", "tile_config"> {
   let description = [{
     `vector_loop` is the kernel loop that runs over vector lanes (-1: none), `vector` the number of its elements that one
     iteration takes, `block` how many elements of it one unit of parallel work takes when the loop is parallel (a multiple of
-    `vector`), and `grain` the least number of elements worth a thread of its own.
+    `vector`), `rows` how many iterations of the innermost other parallel loop a unit takes, and `grain` the least number of
+    elements worth a thread of its own.
 
     ```mlir
-    #accel.tile_config<vector_loop = 1, vector = 64, block = 4096, grain = 32768>
+    #accel.tile_config<vector_loop = 1, vector = 64, block = 4096, rows = 1, grain = 32768>
     ```
   }];
-  let parameters = (ins "int64_t":$vector_loop, "int64_t":$vector, "int64_t":$block, "int64_t":$grain);
+  let parameters = (ins "int64_t":$vector_loop, "int64_t":$vector, "int64_t":$block, "int64_t":$rows, "int64_t":$grain);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

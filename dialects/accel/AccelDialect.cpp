@@ -36,13 +36,15 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
 
 LogicalResult TileConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                      int64_t vectorLoop, int64_t vector, int64_t block,
-                                     int64_t grain) {
+                                     int64_t rows, int64_t grain) {
   if (vectorLoop < -1)
     return emitError() << "vector_loop is " << vectorLoop << ", expected a loop's number or -1";
   if (vector < 1 || (vector & (vector - 1)))
     return emitError() << "vector is " << vector << ", expected a power of two";
   if (block < vector || block % vector)
     return emitError() << "block " << block << " is not a multiple of vector " << vector;
+  if (rows < 1)
+    return emitError() << "rows is " << rows << ", expected at least 1";
   if (grain < 1)
     return emitError() << "grain is " << grain << ", expected at least 1";
   return success();

@@ -26,8 +26,8 @@ inline constexpr llvm::StringLiteral kLayoutAttr = "accel.layout";
 inline constexpr llvm::StringLiteral kDtypeAttr = "accel.dtype";
 inline constexpr llvm::StringLiteral kKindAttr = "accel.kind";
 inline constexpr llvm::StringLiteral kNameAttr = "accel.name";
-/// On a result: it is an argument, or a view of one, in eager too.
-inline constexpr llvm::StringLiteral kAliasAttr = "accel.alias";
+/// On a result: the FX node in whose memory it lies in eager. Results with one owner share memory, all others don't.
+inline constexpr llvm::StringLiteral kOwnerAttr = "accel.owner";
 } // namespace accel
 
 #endif

@@ -63,7 +63,9 @@ LogicalResult ViewOp::verify() {
 }
 
 OpFoldResult ViewOp::fold(FoldAdaptor) {
-  if (getMap().isIdentity() && getSource().getType() == getResult().getType())
+  // Equal types don't mean equal sizes where these are dynamic: x[:, :-1] has an identity map too.
+  auto type = cast<RankedTensorType>(getResult().getType());
+  if (getMap().isIdentity() && getSource().getType() == type && type.hasStaticShape())
     return getSource();
   return {};
 }
@@ -108,7 +110,8 @@ LogicalResult ReshapeOp::verify() {
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   auto type = cast<RankedTensorType>(getResult().getType());
-  if (getSource().getType() == type && type.getNumDynamicDims() <= 1)
+  // Beside dimensions of known size, none of them 0, a single unknown one is what it was.
+  if (getSource().getType() == type && type.getNumDynamicDims() <= 1 && !llvm::is_contained(type.getShape(), 0))
     return getSource();
   if (auto inner = getSource().getDefiningOp<ReshapeOp>()) {
     getSourceMutable().assign(inner.getSource());

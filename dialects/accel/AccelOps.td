@@ -19,13 +19,13 @@ def Accel_ViewOp : Accel_Op<"view", [Pure, AttrSizedOperandSegments]> {
 
     ```mlir
     // x.transpose(0, 1)[1:]
-    %v = accel.view %x affine_map<(d0, d1) -> (d1, d0 + 1)> : tensor<8x4xf32> -> tensor<3x8xf32>
+    %v = accel.view %x by affine_map<(d0, d1) -> (d1, d0 + 1)> : tensor<8x4xf32> -> tensor<3x8xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$symbols, Variadic<Index>:$sizes, AffineMapAttr:$map);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $source (`[` $symbols^ `]`)? $map (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($source) `->` type($result)
+    $source (`[` $symbols^ `]`)? `by` $map (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -68,7 +68,7 @@ def Accel_ConcatOp : Accel_Op<"concat", [Pure, AttrSizedOperandSegments]> {
 def Accel_AtenCallOp : Accel_Op<"aten_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a call of PyTorch's dispatcher";
   let description = [{
-    `kind` is `library` (one of PyTorch's kernels, chosen) or `fallback` (no lowering; `reason` says why). `args` and `kwargs`
+    `kind` is `library` (one of PyTorch's kernels, chosen; `reason` may say for what) or `fallback` (no lowering; `reason` says why). `args` and `kwargs`
     are the schema's arguments: numbers, strings, booleans, arrays, `unit` for None, dictionaries for dtypes and the like, and
     `#accel.operand<k>` for operand `k`. `dtypes` names the operands' PyTorch dtypes. `result_layouts` gives eager's layout of each
     result. An op that writes to an argument or draws random numbers has `effects`.

@@ -138,7 +138,7 @@ struct FormFusions : impl::FormFusionsPassBase<FormFusions> {
       if (groups.groupOf(refusal.producer) == groups.groupOf(refusal.consumer))
         continue;
       remark::missed(refusal.consumer->getLoc(), remark::RemarkOpts::name("NotFused").category("accel-fusion"))
-          << "not fused with " << nodeName(refusal.producer) << ": " << refusal.reason;
+          << (Twine("not fused with ") + nodeName(refusal.producer) + ": " + refusal.reason).str();
       refusals.push_back(b.getStrArrayAttr({nodeName(refusal.producer), nodeName(refusal.consumer), refusal.reason}));
     }
     if (!refusals.empty())

@@ -372,6 +372,16 @@ bool FusionGroups::fuseProducers() {
   return changed;
 }
 
+/// Whether an op of the reader's reads a value of the other group, directly or through views.
+static bool readsFrom(const FusionGroup &reader, const FusionGroup &other) {
+  return llvm::any_of(reader.ops, [&](Operation *op) {
+    return llvm::any_of(cast<linalg::LinalgOp>(op).getDpsInputOperands(), [&](OpOperand *input) {
+      Operation *def = readOf(op, input->getOperandNumber()).value.getDefiningOp();
+      return def && other.ops.contains(def);
+    });
+  });
+}
+
 bool FusionGroups::fuseSiblings() {
   bool changed = false;
   llvm::MapVector<Value, SmallVector<Operation *>> readers;
@@ -388,6 +398,9 @@ bool FusionGroups::fuseSiblings() {
       FusionGroup *first = groups.lookup(ops[i - 1]), *second = groups.lookup(ops[i]), merged;
       if (first == second)
         continue;
+      // canFuse looks at what its second group reads of its first.
+      if (readsFrom(*first, *second))
+        std::swap(first, second);
       if (canFuse(*first, *second, merged)) {
         merge(*first, *second, std::move(merged));
         changed = true;

@@ -88,7 +88,10 @@ struct InsertCopies : impl::InsertCopiesPassBase<InsertCopies> {
             replace(operand);
         }
       } else if (isa<func::ReturnOp>(op)) {
-        llvm::SmallDenseMap<Value, Attribute> nodeOfRoot;
+        llvm::SmallDenseMap<Value, Attribute> ownerOfRoot;
+        for (BlockArgument argument : func.getArguments())
+          ownerOfRoot[argument] = func.getArgAttr(argument.getArgNumber(), kNameAttr);
+        llvm::SmallDenseMap<Attribute, Value> copyOfNode;
         for (OpOperand &operand : op.getOpOperands()) {
           auto layout = func.getResultAttrOfType<LayoutAttr>(operand.getOperandNumber(), kLayoutAttr);
           if (!layout)
@@ -96,18 +99,25 @@ struct InsertCopies : impl::InsertCopiesPassBase<InsertCopies> {
           auto placement = layouts.placementOf(operand.get());
           bool same = placement.has_value();
           // Memory is shared with an argument, or with another result, only where it is in eager.
-          if (same && !func.getResultAttr(operand.getOperandNumber(), kAliasAttr)) {
-            Attribute node = func.getResultAttr(operand.getOperandNumber(), kNameAttr);
-            auto [it, first] = nodeOfRoot.try_emplace(placement->root, node);
-            same = !isa<BlockArgument>(placement->root) && (first || it->second == node);
+          if (same) {
+            Attribute owner = func.getResultAttr(operand.getOperandNumber(), kOwnerAttr);
+            auto [it, first] = ownerOfRoot.try_emplace(placement->root, owner);
+            same = first || it->second == owner;
           }
           for (unsigned d = 0; same && d < placement->sizes.size(); ++d) {
             auto size = dyn_cast<AffineConstantExpr>(placement->sizes[d]);
             same = (size && size.getValue() <= 1) ||
                    placement->strides[d] == layout.getStrides().getValue().getResult(d);
           }
-          if (!same)
+          if (same)
+            continue;
+          // The same node returned twice is one tensor.
+          Value &copy = copyOfNode[func.getResultAttr(operand.getOperandNumber(), kNameAttr)];
+          if (copy)
+            operand.set(copy);
+          else
             replace(operand);
+          copy = operand.get();
         }
       }
     }

@@ -10,7 +10,7 @@ def InsertCopiesPass : Pass<"accel-insert-copies", "mlir::func::FuncOp"> {
     layout is not eager's, and an operand of an ATen call with negative strides get a `linalg.copy`.
 
     ```mlir
-    %t = accel.view %x affine_map<(d0, d1) -> (d1, d0)> : tensor<2x3xf32> -> tensor<3x2xf32>
+    %t = accel.view %x by affine_map<(d0, d1) -> (d1, d0)> : tensor<2x3xf32> -> tensor<3x2xf32>
     %r = accel.reshape %t : tensor<3x2xf32> -> tensor<6xf32>
     // becomes
     %c = linalg.copy ins(%t : tensor<3x2xf32>) outs(%e : tensor<3x2xf32>) -> tensor<3x2xf32>

@@ -18,6 +18,8 @@ namespace {
 
 /// Elements of a pointwise loop that one unit of parallel work takes: 16 KiB of f32, half of a usual L1 cache.
 constexpr int64_t kBlock = 4096;
+/// Elements that a unit should have at least: finding out where it starts costs as much as some tens of them.
+constexpr int64_t kUnit = 1024;
 /// Elements worth waking a thread for: about 10 µs of memory traffic at 10 GB/s.
 constexpr int64_t kGrain = 16384;
 
@@ -83,7 +85,7 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
         best = l, bestScore = score;
     }
     if (best < 0)
-      return TileConfigAttr::get(&getContext(), -1, 1, 1, kGrain);
+      return TileConfigAttr::get(&getContext(), -1, 1, 1, 1, kGrain);
     const NestLoop &loop = loops.loops()[best];
     bool reduces = loops.numParallel() < loops.loops().size();
     // Four registers a value hide the latency of a reduction; calls spill every register, so there one is best.
@@ -92,7 +94,21 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
     if (auto size = dyn_cast<AffineConstantExpr>(loop.size))
       vector = std::min<int64_t>(vector, llvm::PowerOf2Ceil(std::max<int64_t>(size.getValue(), 1)));
     int64_t block = loop.isRow ? vector : reduces ? vector : std::max(kBlock, vector);
-    return TileConfigAttr::get(&getContext(), best, vector, block, kGrain);
+    return TileConfigAttr::get(&getContext(), best, vector, block, chooseRows(loops, best), kGrain);
+  }
+
+  /// As many iterations of the innermost other parallel loop as make a unit of work large enough.
+  static int64_t chooseRows(const KernelLoops &loops, int64_t vectorLoop) {
+    int64_t inner = 1;
+    for (auto [l, loop] : llvm::enumerate(loops.loops())) {
+      if (!loop.isRow && int64_t(l) != vectorLoop)
+        continue;
+      auto size = dyn_cast<AffineConstantExpr>(loop.size);
+      if (!size)
+        return 1; // a dynamic row counts as a long one
+      inner *= std::max<int64_t>(size.getValue(), 1);
+    }
+    return std::max<int64_t>(1, kUnit / inner);
   }
 };
 

@@ -147,9 +147,10 @@ void KernelLoops::sortAndCollapse() {
         guide = &access;
     if (!guide)
       return;
-    llvm::stable_sort(loops, [&](const NestLoop &a, const NestLoop &b) {
-      return std::abs(representative(guide->strides[a.kernelLoops[0]])) >
-             std::abs(representative(guide->strides[b.kernelLoops[0]]));
+    llvm::sort(loops, [&](const NestLoop &a, const NestLoop &b) {
+      int64_t sa = std::abs(representative(guide->strides[a.kernelLoops[0]]));
+      int64_t sb = std::abs(representative(guide->strides[b.kernelLoops[0]]));
+      return sa != sb ? sa > sb : a.kernelLoops[0] < b.kernelLoops[0];
     });
   };
   MutableArrayRef<NestLoop> all(nest);

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from compare import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I8, I32, I64, INTEGERS, U8, Case, check, values
+from compare import ALL, BF16, BOOL, F16, F32, F64, FLOATS, I8, I32, I64, U8, Case, check, values
 from torch import Tensor
 
 pytestmark = pytest.mark.compiler

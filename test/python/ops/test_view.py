@@ -167,7 +167,7 @@ def writes(x: Tensor) -> Tensor:
     """Assignments to views, which become scatters."""
     x = x.clone()
     x[1, 3:5] = 2
-    x[:, ::4] += x[:, 1:6]
+    x[:, ::4] += x[:, 1:6].clone()
     x[..., -1] = x[..., 0]
     return x
 
