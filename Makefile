@@ -7,7 +7,7 @@ BUILD ?= build
 PYTHON := .venv/bin/python
 WITH_PACKAGE := PYTHONPATH=$(BUILD)/python
 
-.PHONY: demo test build lint format unit lit pytest bench setup docs clean
+.PHONY: demo test build lint format unit lit pytest sanitize bench setup docs clean
 
 setup:
 	@scripts/setup.sh
@@ -40,6 +40,16 @@ lit: build
 
 unit: build
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# The C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer. MLIR, LLVM and libtorch are not instrumented: what they
+# allocate is not checked for leaks, nor their containers for overflow.
+sanitize: setup
+	cmake -G Ninja -S . -B $(BUILD)-sanitize -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
+	  -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON) -DACCEL_SANITIZE=ON
+	ninja -C $(BUILD)-sanitize -j $(JOBS) compiler_tests runtime_tests
+	ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 \
+	  LD_LIBRARY_PATH=/usr/lib/llvm-22/lib/clang/22/lib/linux \
+	  ctest --test-dir $(BUILD)-sanitize --output-on-failure -j $(JOBS)
 
 pytest: build
 	$(WITH_PACKAGE) $(PYTHON) -m pytest

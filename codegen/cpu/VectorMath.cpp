@@ -77,16 +77,15 @@ void callVectorMath(ModuleOp module, unsigned registerBits) {
       results.push_back(func::CallOp::create(b, function, args).getResult(0));
     }
     Value whole = results[0];
-    if (count < lanes)
+    for (size_t i = 1; i < results.size(); ++i) {
+      // Join pairwise from the left: `whole` has i registers, the next one is appended.
+      SmallVector<int64_t> mask;
+      for (int64_t l = 0; l < int64_t(i + 1) * lanes; ++l)
+        mask.push_back(l);
+      whole = vector::ShuffleOp::create(b, whole, results[i], mask);
+    }
+    if (padded != count)
       whole = shuffle(whole, count, [](int64_t i) { return i; });
-    else
-      for (size_t i = 1; i < results.size(); ++i) {
-        // Join pairwise from the left: `whole` has i registers, the next one is appended.
-        SmallVector<int64_t> mask;
-        for (int64_t l = 0; l < int64_t(i + 1) * lanes; ++l)
-          mask.push_back(l);
-        whole = vector::ShuffleOp::create(b, whole, results[i], mask);
-      }
     op->replaceAllUsesWith(ValueRange(whole));
     op->erase();
   }

@@ -42,9 +42,14 @@ std::string buildReport(ModuleOp module, const ImportStatistics &statistics,
   for (auto call : func.getOps<AtenCallOp>())
     if (call.getKind() == "library") {
       auto node = dyn_cast<NameLoc>(call.getLoc());
-      std::string name = node ? node.getName().str() : "";
+      auto target = node ? dyn_cast<NameLoc>(node.getChildLoc()) : NameLoc();
+      auto file = target ? dyn_cast<FileLineColLoc>(target.getChildLoc()) : FileLineColLoc();
+      std::string name = node ? node.getName().str() : "", kernel = call.getName().str();
       libraryNodes.insert(name);
-      library.push_back({{"node", name}, {"target", call.getName().str()}, {"reason", call.getReason().value_or("contraction").str()}});
+      library.push_back({{"node", name},
+                         {"target", target ? target.getName().str() : kernel},
+                         {"reason", call.getReason().value_or("contraction").str() + " by " + kernel},
+                         {"source", file ? file.getFilename().str() + ":" + std::to_string(file.getLine()) : ""}});
     }
   json fallbacks = json::array();
   for (const ImportStatistics::Call &call : statistics.fallbacks)

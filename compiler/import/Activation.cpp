@@ -2,6 +2,7 @@
 #include "compiler/import/Pointwise.h"
 
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -11,7 +12,7 @@ namespace {
 using llvm::numbers::inv_sqrtpi;
 using llvm::numbers::sqrt2;
 
-//===-- Piecewise ---------------------------------------------------------------------------------------------------===//
+//===-- Piecewise ------------------------------------------------------------------------------------------------===//
 
 Scalar relu(Scalar x) { return atLeast(x, 0); }
 Scalar relu6(Scalar x) { return clamp(x, 0, 6); }
@@ -28,7 +29,7 @@ Scalar softshrink(Scalar x, Scalar lambda) {
   return select(x > lambda, x - lambda, select(x < -lambda, x + lambda, x * 0));
 }
 
-//===-- Smooth ------------------------------------------------------------------------------------------------------===//
+//===-- Smooth ---------------------------------------------------------------------------------------------------===//
 
 Scalar silu(Scalar x) { return x / (1 + exp(-x)); }
 Scalar mish(Scalar x) { return x * tanh(log1p(exp(x))); }
@@ -75,7 +76,7 @@ LogicalResult lowerLogSigmoid(NodeImporter &n) {
   return failed(result) || failed(buffer) ? failure() : n.yield({*result, *buffer});
 }
 
-//===-- Backward ----------------------------------------------------------------------------------------------------===//
+//===-- Backward -------------------------------------------------------------------------------------------------===//
 
 Scalar sigmoidBackward(Scalar grad, Scalar result) { return grad * (1 - result) * result; }
 Scalar tanhBackward(Scalar grad, Scalar result) { return grad * (1 - result * result); }
@@ -128,8 +129,7 @@ Scalar geluByTanhBackward(Scalar grad, Scalar x) {
 
 LogicalResult lowerGeluBackward(NodeImporter &n) {
   Scalar (*formula)(Scalar, Scalar) = isTanhGelu(n, 2) ? geluByTanhBackward : geluOfNormalBackward;
-  return lowerPointwise(n, kFloats, {"grad_output", "self"},
-                        [=](ArrayRef<Scalar> x) { return formula(x[0], x[1]); });
+  return lowerPointwise(n, kFloats, {"grad_output", "self"}, [=](ArrayRef<Scalar> x) { return formula(x[0], x[1]); });
 }
 
 LogicalResult lowerEluBackward(NodeImporter &n) {
@@ -170,7 +170,8 @@ LogicalResult lowerLogitBackward(NodeImporter &n) {
                         [](ArrayRef<Scalar> x) { return insideOr(x[0], x[1], x[2], 1 - x[2], 0); });
 }
 
-/// The mask is 0 or 1, and multiplied rather than chosen: an infinite gradient of a dropped element is a NaN, as in eager.
+/// The mask is 0 or 1, and multiplied rather than chosen: an infinite gradient of a dropped element is a NaN, as in
+/// eager.
 Scalar dropoutBackward(Scalar grad, Scalar mask, Scalar scale) { return grad * (mask * scale); }
 
 } // namespace

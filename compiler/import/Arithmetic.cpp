@@ -2,6 +2,8 @@
 #include "compiler/import/Pointwise.h"
 
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -11,7 +13,7 @@ namespace {
 using llvm::numbers::ln2;
 using llvm::numbers::pi;
 
-//===-- Sums and products -------------------------------------------------------------------------------------------===//
+//===-- Sums and products ----------------------------------------------------------------------------------------===//
 
 Scalar add(Scalar x, Scalar y, Scalar alpha) { return x + alpha * y; }
 Scalar subtract(Scalar x, Scalar y, Scalar alpha) { return x - alpha * y; }
@@ -36,15 +38,13 @@ Scalar hypot(Scalar x, Scalar y) {
   return select((a == infinity) | (b == infinity), infinity, select(larger == 0, larger, length));
 }
 
-//===-- Division ----------------------------------------------------------------------------------------------------===//
+//===-- Division -------------------------------------------------------------------------------------------------===//
 
 Scalar divide(Scalar x, Scalar y) { return x / y; }
 Scalar truncatedQuotient(Scalar x, Scalar y) { return trunc(x / y); }
 
 /// Whether a remainder that isn't zero has another sign than the divisor.
-Scalar hasOtherSign(Scalar remainder, Scalar divisor) {
-  return (remainder != 0) & ((divisor < 0) ^ (remainder < 0));
-}
+Scalar hasOtherSign(Scalar remainder, Scalar divisor) { return (remainder != 0) & ((divisor < 0) ^ (remainder < 0)); }
 
 Scalar remainder(Scalar x, Scalar y) {
   Scalar mod = fmod(x, y);
@@ -95,11 +95,10 @@ LogicalResult lowerRoundedDivision(NodeImporter &n) {
   std::string mode = n.text(2, "rounding_mode", "");
   if (mode == "floor" || mode == "trunc")
     return lowerDivision(n, mode == "floor" ? kFloor : kTrunc);
-  return lowerPointwise(n, kFloats | kExactNumbers, {"self", "other"},
-                        [](ArrayRef<Scalar> x) { return x[0] / x[1]; });
+  return lowerPointwise(n, kFloats | kExactNumbers, {"self", "other"}, [](ArrayRef<Scalar> x) { return x[0] / x[1]; });
 }
 
-//===-- Powers ------------------------------------------------------------------------------------------------------===//
+//===-- Powers ---------------------------------------------------------------------------------------------------===//
 
 /// The power of a float to a constant, with the exponents that eager treats by themselves.
 Scalar constantPower(Scalar x, Scalar exponent, double value) {
@@ -137,11 +136,10 @@ LogicalResult lowerPowerToScalar(NodeImporter &n) {
     });
   if (!value || *value < 0 || exponent->kind == FxArg::Float)
     return n.refuse(kIntegerPower);
-  return lowerPointwise(n, kNumbers, {"self"},
-                        [=](ArrayRef<Scalar> x) { return powi(x[0], exponent->integer); });
+  return lowerPointwise(n, kNumbers, {"self"}, [=](ArrayRef<Scalar> x) { return powi(x[0], exponent->integer); });
 }
 
-//===-- One operand -------------------------------------------------------------------------------------------------===//
+//===-- One operand ----------------------------------------------------------------------------------------------===//
 
 Scalar negate(Scalar x) { return -x; }
 Scalar square(Scalar x) { return x * x; }
@@ -182,7 +180,7 @@ Scalar entropy(Scalar x) {
   return select(x < 0, -std::numeric_limits<double>::infinity(), inside);
 }
 
-//===-- Two operands ------------------------------------------------------------------------------------------------===//
+//===-- Two operands ---------------------------------------------------------------------------------------------===//
 
 /// x * f(y), which is 0 where x is, but for a NaN in y.
 Scalar timesOrZero(Scalar x, Scalar y, Scalar f) { return select((x == 0) & (y == y), 0.0, x * f); }
@@ -202,7 +200,7 @@ Scalar logaddexp2(Scalar x, Scalar y) {
 Scalar heaviside(Scalar x, Scalar atZero) { return select(x == 0, atZero, (x > 0).to(x.dtype())); }
 Scalar ldexp(Scalar x, Scalar exponent) { return x * exp2(exponent); }
 
-//===-- Bounds ------------------------------------------------------------------------------------------------------===//
+//===-- Bounds ---------------------------------------------------------------------------------------------------===//
 
 /// How the value at `index` bounds another; nothing if the argument is absent.
 using Bound = std::function<Scalar(Scalar x, Scalar bound)>;
@@ -236,8 +234,7 @@ LogicalResult lowerClampMax(NodeImporter &n) {
   std::optional<Bound> high = readBound(n, 1, "max", false);
   if (!high)
     return n.refuse("argument 'max' is absent");
-  return lowerPointwise(n, kFittingNumbers, {"self", "max"},
-                        [&](ArrayRef<Scalar> x) { return (*high)(x[0], x[1]); });
+  return lowerPointwise(n, kFittingNumbers, {"self", "max"}, [&](ArrayRef<Scalar> x) { return (*high)(x[0], x[1]); });
 }
 
 /// NaN and the infinities replaced by numbers; by default 0 and the dtype's largest and smallest.

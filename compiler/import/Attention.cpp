@@ -13,6 +13,10 @@ namespace {
 
 using B = ImplicitLocOpBuilder;
 
+/// Written-out attention stores its scores: up to this many (256 KiB of f32, a share of a usual L2 cache) it costs no more than
+/// PyTorch's blockwise kernel, which reads them from cache too. Beyond it, and where the sizes are symbolic, that kernel is taken.
+constexpr int64_t kMaxScores = 1 << 16;
+
 /// [B, H, L, E] as [B * H, L, E].
 Tensor mergeHeads(NodeImporter &n, const Tensor &x) {
   return n.reshape(x, {normalize(x.sizes[0] * x.sizes[1]), x.sizes[2], x.sizes[3]});
@@ -107,6 +111,14 @@ LogicalResult lowerAttention(NodeImporter &n, double dropout, bool causal, std::
 
 /// (query, key, value, dropout_p, is_causal, *, attn_mask, scale) -> (output, logsumexp [B, H, L])
 LogicalResult lowerFlashForCpu(NodeImporter &n) {
+  FailureOr<Tensor> q = n.tensor(0, "query"), k = n.tensor(1, "key");
+  if (failed(q) || failed(k))
+    return failure();
+  int64_t scores = 1;
+  for (std::optional<int64_t> size : {q->size(0), q->size(1), q->size(2), k->size(2)})
+    scores = size ? scores * *size : kMaxScores + 1;
+  if (scores > kMaxScores)
+    return n.callLibrary("attention with more than " + Twine(kMaxScores) + " or symbolically many scores");
   FailureOr<double> dropout = n.real(3, "dropout_p", 0);
   std::optional<Tensor> mask = n.optionalTensor(5, "attn_mask");
   if (failed(dropout) || (n.arg(5, "attn_mask") && !mask))
@@ -126,6 +138,8 @@ LogicalResult lowerScaledDotProduct(NodeImporter &n) {
 } // namespace
 
 void populateAttention(LoweringTable &table) {
+  table.add("aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+            +[](NodeImporter &n) { return n.callLibrary("backward of attention"); });
   table.add("aten._scaled_dot_product_flash_attention_for_cpu.default", lowerFlashForCpu);
   table.add("aten.scaled_dot_product_attention.default", lowerScaledDotProduct);
 }

@@ -54,7 +54,7 @@ void populateCasting(LoweringTable &table) {
   table.add("aten.copy.default", lowerCopy);
   table.add("prims.convert_element_type.default", lowerConvertElementType);
   table.add({"aten.alias.default", "aten.clone.default", "aten.detach.default", "aten.lift_fresh.default",
-             "aten.lift_fresh_copy.default", "aten._conj.default", "aten._conj_physical.default"},
+             "aten.lift_fresh_copy.default"},
             lowerIdentity);
 }
 

@@ -1,6 +1,8 @@
 #include "compiler/import/Families.h"
 #include "compiler/import/Pointwise.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace accel {
@@ -8,7 +10,7 @@ namespace {
 
 const double kInfinity = std::numeric_limits<double>::infinity();
 
-//===-- To bool -----------------------------------------------------------------------------------------------------===//
+//===-- To bool --------------------------------------------------------------------------------------------------===//
 
 Scalar equal(Scalar x, Scalar y) { return x == y; }
 Scalar notEqual(Scalar x, Scalar y) { return x != y; }
@@ -32,14 +34,14 @@ Scalar isFinite(Scalar x) { return isFloat(x.dtype()) ? abs(x) < kInfinity : x =
 /// Also of a negative zero.
 Scalar signbit(Scalar x) { return isFloat(x.dtype()) ? copysign(x.like(1), x) < 0 : x < 0; }
 
-//===-- Bits --------------------------------------------------------------------------------------------------------===//
+//===-- Bits -----------------------------------------------------------------------------------------------------===//
 
 Scalar bitwiseAnd(Scalar x, Scalar y) { return x & y; }
 Scalar bitwiseOr(Scalar x, Scalar y) { return x | y; }
 Scalar bitwiseXor(Scalar x, Scalar y) { return x ^ y; }
 Scalar bitwiseNot(Scalar x) { return ~x; }
 
-//===-- Choices -----------------------------------------------------------------------------------------------------===//
+//===-- Choices --------------------------------------------------------------------------------------------------===//
 
 Scalar masked(Scalar x, Scalar mask, Scalar value) { return select(mask, value, x); }
 

@@ -2,13 +2,15 @@
 #include "compiler/import/ScalarMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
 
 using namespace mlir;
 
 namespace accel {
 namespace {
 
-/// bool, integer or floating point: promotion looks at an operand without dimensions only if its category is the higher one.
+/// bool, integer or floating point: promotion looks at an operand without dimensions only if its category is the higher
+/// one.
 int category(DType dtype) { return isFloat(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; }
 
 using Promoted = std::optional<DType>;
@@ -33,10 +35,14 @@ DType dtypeOf(const FxArg &number) {
 
 const llvm::fltSemantics &semantics(DType dtype) {
   switch (dtype) {
-  case DType::F16: return llvm::APFloat::IEEEhalf();
-  case DType::BF16: return llvm::APFloat::BFloat();
-  case DType::F32: return llvm::APFloat::IEEEsingle();
-  default: return llvm::APFloat::IEEEdouble();
+  case DType::F16:
+    return llvm::APFloat::IEEEhalf();
+  case DType::BF16:
+    return llvm::APFloat::BFloat();
+  case DType::F32:
+    return llvm::APFloat::IEEEsingle();
+  default:
+    return llvm::APFloat::IEEEdouble();
   }
 }
 
@@ -50,27 +56,30 @@ double rounded(double number, DType dtype) {
   return value.convertToDouble();
 }
 
+double valueOf(const FxArg &number) { return number.kind == FxArg::Float ? number.real : double(number.integer); }
+
 } // namespace
 
 std::optional<double> constantNumber(const FxArg *arg) {
   if (!arg || (arg->kind != FxArg::Int && arg->kind != FxArg::Float && arg->kind != FxArg::Bool))
     return std::nullopt;
-  return arg->kind == FxArg::Float ? arg->real : double(arg->integer);
+  return valueOf(*arg);
 }
 
 double largestNumber(DType dtype) { return llvm::APFloat::getLargest(semantics(dtype)).convertToDouble(); }
 
 bool fits(const FxArg &number, DType dtype) {
-  double value = *constantNumber(&number);
+  double value = valueOf(number);
   if (dtype == DType::Bool)
     return true;
   if (isFloat(dtype))
     return !std::isfinite(value) || std::abs(value) <= largestNumber(dtype);
+  if (dtype == DType::I64 && number.kind != FxArg::Float)
+    return true; // the largest ones round up to 2^63 as doubles
   unsigned bits = dtype == DType::I64 ? 64 : dtype == DType::I32 ? 32 : dtype == DType::I16 ? 16 : 8;
   double least = dtype == DType::U8 ? 0 : -std::ldexp(1.0, bits - 1);
   double beyond = std::ldexp(1.0, dtype == DType::U8 ? bits : bits - 1);
-  // The largest 64-bit integers round up to 2^63 as doubles.
-  return number.kind != FxArg::Float && dtype == DType::I64 ? true : value >= least && value < beyond;
+  return value >= least && value < beyond;
 }
 
 LogicalResult Operands::add(unsigned index, const Parameter &parameter) {
@@ -84,7 +93,8 @@ LogicalResult Operands::add(unsigned index, const Parameter &parameter) {
     FailureOr<Tensor> tensor = n.tensorOf(*arg);
     if (failed(tensor))
       return failure();
-    auto same = llvm::find_if(inputs, [&](const Tensor &input) { return input.value == tensor->value; });
+    auto same = llvm::find_if(
+        inputs, [&](const Tensor &input) { return input.value == tensor->value && input.dtype == tensor->dtype; });
     operand.input = same - inputs.begin();
     if (same == inputs.end())
       inputs.push_back(*tensor);
@@ -122,10 +132,9 @@ DType Operands::computeIn(DType common) const { return flags & kMoves ? common :
 
 Scalar Operands::constant(ImplicitLocOpBuilder &b, const FxArg &number, DType common) {
   DType dtype = computeIn(common);
-  if (number.kind != FxArg::Float)
-    if (!isFloat(dtype))
-      return {b, integerConstant(b, number.integer, dtype), dtype};
-  double value = *constantNumber(&number);
+  if (number.kind != FxArg::Float && !isFloat(dtype))
+    return {b, integerConstant(b, number.integer, dtype), dtype};
+  double value = valueOf(number);
   if (isFloat(dtype))
     value = rounded(value, flags & kExactNumbers ? dtype : common);
   return {b, scalarConstant(b, value, dtype), dtype};
@@ -152,7 +161,7 @@ Scalar Operands::load(ImplicitLocOpBuilder &b, size_t i, ValueRange scalars, DTy
   return asNumber ? value.to(dtype) : value.to(common).to(dtype);
 }
 
-FailureOr<Tensor> Operands::compute(DType common, PointwiseBody body, unsigned k) {
+FailureOr<Tensor> Operands::compute(DType common, const PointwiseBody &body, unsigned k) {
   if (((flags & kFloats) && !isFloat(common)) || ((flags & kIntegers) && isFloat(common)) ||
       ((flags & kNumbers) && common == DType::Bool))
     return n.refuse("eager has no kernel for dtype " + dtypeName(common));

@@ -7,6 +7,7 @@
 
 #include "compiler/import/Importer.h"
 #include "compiler/import/Scalar.h"
+#include <functional>
 
 namespace accel {
 
@@ -23,17 +24,17 @@ struct Parameter {
   Kind kind = Value;              // a condition is converted to bool and takes no part in type promotion
 };
 
-/// How a pointwise op treats its operands. They are converted to one dtype, the result's if no flag says otherwise, and from f16 or
-/// bf16 on to f32; the formula's value is rounded once, at the end.
+/// How a pointwise op treats its operands. They are converted to one dtype, the result's if no flag says otherwise, and
+/// from f16 or bf16 on to f32; the formula's value is rounded once, at the end.
 enum PointwiseFlags : unsigned {
   kAnyDType = 0,
-  kFloats = 1,         // refused for integers and bool, which eager's kernel has not
-  kNumbers = 2,        // refused for bool
-  kIntegers = 4,       // refused for floats
-  kByOperands = 8,     // the operands' own promoted dtype, where the result is a bool
-  kExactNumbers = 16,  // numbers, and a second operand without dimensions, aren't first rounded to f16 or bf16
+  kFloats = 1,          // refused for integers and bool, which eager's kernel has not
+  kNumbers = 2,         // refused for bool
+  kIntegers = 4,        // refused for floats
+  kByOperands = 8,      // the operands' own promoted dtype, where the result is a bool
+  kExactNumbers = 16,   // numbers, and a second operand without dimensions, aren't first rounded to f16 or bf16
   kFittingNumbers = 32, // refused for a number out of the dtype's range, for which eager raises
-  kMoves = 64,         // no arithmetic, so no f32
+  kMoves = 64,          // no arithmetic, so no f32
 };
 
 /// The formula, over one scalar per parameter; one that is absent is a literal.
@@ -67,7 +68,7 @@ public:
   /// `torch.result_type` of the operands but for conditions.
   DType promoted() const;
   /// Result `k` of the node, its operands converted to `common`; refuses a dtype that the flags exclude.
-  mlir::FailureOr<Tensor> compute(DType common, PointwiseBody body, unsigned k = 0);
+  mlir::FailureOr<Tensor> compute(DType common, const PointwiseBody &body, unsigned k = 0);
 
 private:
   struct Operand {

@@ -233,11 +233,14 @@ LogicalResult lowerVariance(NodeImporter &n) {
     return failure();
   Tensor x = castToCompute(n, r->x, n.resultDType());
   Tensor mean = meanOver(n, x, r->dims);
-  Tensor squares = squaredDeviationsOver(n, x, mean, r->dims);
+  Tensor deviations = compute(n, x, mean, r->dims, [](ArrayRef<Scalar> s) { return s[0] - s[1]; });
+  Tensor squares = compute(n, deviations, [](ArrayRef<Scalar> s) { return s[0] * s[0]; });
   SizeScalar count(n, countOver(x, r->dims));
-  Tensor result = compute(n, squares, [&](ArrayRef<Scalar> s) {
-    Scalar freedom = maximum(s[0].with(count.as(s[0].builder(), x.dtype)) - *correction, 0.0);
-    Scalar variance = s[0] / freedom;
+  Tensor sums[] = {sumOver(n, squares, r->dims), sumOver(n, deviations, r->dims)};
+  Tensor result = compute(n, sums, [&](ArrayRef<Scalar> s) {
+    Scalar size = s[0].with(count.as(s[0].builder(), x.dtype)), freedom = maximum(size - *correction, 0.0);
+    // The second sum is what rounding took from the mean. Without it the variance of equal numbers would not be 0.
+    Scalar variance = maximum(s[0] - s[1] * s[1] / size, 0.0) / freedom;
     return IsRoot ? sqrt(variance) : variance;
   });
   return WithMean ? yieldReduced(n, {result, mean}, *r) : yieldReduced(n, result, *r);

@@ -58,10 +58,10 @@ Scalar integer(Scalar x, int64_t value) { return x.with(integerConstant(x.builde
 
 bool isUnsigned(DType dtype) { return dtype == DType::U8 || dtype == DType::Bool; }
 
-Scalar Scalar::to(DType dtype) const { return {*b, convertScalar(*b, val, type, dtype), dtype}; }
-Scalar Scalar::like(double number) const { return with(scalarConstant(*b, number, type)); }
+Scalar Scalar::to(DType dtype) const { return {builder(), convertScalar(builder(), val, type, dtype), dtype}; }
+Scalar Scalar::like(double number) const { return with(scalarConstant(builder(), number, type)); }
 
-//===-- Arithmetic --------------------------------------------------------------------------------------------------===//
+//===-- Arithmetic -----------------------------------------------------------------------------------------------===//
 
 Scalar operator+(Scalar x, Scalar y) {
   meet(x, y);
@@ -140,7 +140,7 @@ Scalar powi(Scalar x, uint64_t exponent) {
   }
 }
 
-//===-- Comparisons -------------------------------------------------------------------------------------------------===//
+//===-- Comparisons ----------------------------------------------------------------------------------------------===//
 
 Scalar operator<(Scalar x, Scalar y) {
   return compare(x, y, arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt, arith::CmpIPredicate::ult);
@@ -160,14 +160,16 @@ Scalar operator==(Scalar x, Scalar y) {
 Scalar operator!=(Scalar x, Scalar y) {
   return compare(x, y, arith::CmpFPredicate::UNE, arith::CmpIPredicate::ne, arith::CmpIPredicate::ne);
 }
-Scalar isNaN(Scalar x) { return compare(x, x, arith::CmpFPredicate::UNO, arith::CmpIPredicate::ne, arith::CmpIPredicate::ne); }
+Scalar isNaN(Scalar x) {
+  return compare(x, x, arith::CmpFPredicate::UNO, arith::CmpIPredicate::ne, arith::CmpIPredicate::ne);
+}
 
 Scalar select(Scalar condition, Scalar x, Scalar y) {
   meet(x, y);
   return x.with(arith::SelectOp::create(x.builder(), condition.value(), x.value(), y.value()));
 }
 
-//===-- Bits --------------------------------------------------------------------------------------------------------===//
+//===-- Bits -----------------------------------------------------------------------------------------------------===//
 
 Scalar operator&(Scalar x, Scalar y) { return binary<arith::AndIOp>(x, y); }
 Scalar operator|(Scalar x, Scalar y) { return binary<arith::OrIOp>(x, y); }
@@ -190,7 +192,7 @@ Scalar shiftRight(Scalar x, Scalar count) {
   return binary<arith::ShRSIOp>(x, binary<arith::MinUIOp>(count, most));
 }
 
-//===-- Functions ---------------------------------------------------------------------------------------------------===//
+//===-- Functions ------------------------------------------------------------------------------------------------===//
 
 Scalar maximum(Scalar x, Scalar y) { return bySign<arith::MaximumFOp, arith::MaxSIOp, arith::MaxUIOp>(x, y); }
 Scalar minimum(Scalar x, Scalar y) { return bySign<arith::MinimumFOp, arith::MinSIOp, arith::MinUIOp>(x, y); }

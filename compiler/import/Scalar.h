@@ -1,4 +1,5 @@
-/// One value in the body of a linalg op, with operators and functions that write arith and math ops by the rules of its dtype.
+/// One value in the body of a linalg op, with operators and functions that write arith and math ops by the rules of its
+/// dtype.
 ///
 ///   Scalar silu(Scalar x) { return x / (1 + exp(-x)); }
 #ifndef ACCEL_COMPILER_IMPORT_SCALAR_H
@@ -6,26 +7,30 @@
 
 #include "compiler/import/FxJson.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <cassert>
 
 namespace accel {
 
-/// A value of a dtype that eager computes in (never f16 or bf16 where there is arithmetic), or a literal: a number that becomes a
-/// constant of the dtype that it meets.
+/// A value of a dtype that eager computes in (never f16 or bf16 where there is arithmetic), or a literal: a number that
+/// becomes a constant of the dtype that it meets.
 class Scalar {
 public:
   Scalar(double literal) : number(literal) {}
   Scalar(mlir::ImplicitLocOpBuilder &b, mlir::Value value, DType dtype) : b(&b), val(value), type(dtype) {}
 
-  bool isLiteral() const { return !val; }
+  bool isLiteral() const { return !b; }
   double literal() const { return number; }
   mlir::Value value() const { return val; }
   DType dtype() const { return type; }
-  mlir::ImplicitLocOpBuilder &builder() const { return *b; }
+  mlir::ImplicitLocOpBuilder &builder() const {
+    assert(b && "a formula over literals alone has no builder");
+    return *b;
+  }
 
   /// Converted with PyTorch's rules.
   Scalar to(DType dtype) const;
   /// A value of the same dtype.
-  Scalar with(mlir::Value value) const { return {*b, value, type}; }
+  Scalar with(mlir::Value value) const { return {builder(), value, type}; }
   /// A constant of the same dtype.
   Scalar like(double number) const;
   Scalar like(Scalar other) const { return other.isLiteral() ? like(other.number) : other; }
@@ -39,7 +44,7 @@ private:
 
 bool isUnsigned(DType dtype);
 
-//===-- Arithmetic: both sides have one dtype; integers wrap round, bool adds by or ---------------------------------===//
+//===-- Arithmetic: both sides have one dtype; integers wrap round, bool adds by or ------------------------------===//
 Scalar operator+(Scalar x, Scalar y);
 Scalar operator-(Scalar x, Scalar y);
 Scalar operator-(Scalar x);
@@ -57,7 +62,7 @@ Scalar floorRemainder(Scalar x, int64_t divisor);
 /// By repeated multiplication.
 Scalar powi(Scalar x, uint64_t exponent);
 
-//===-- Comparisons: bool; false with a NaN, but for != -------------------------------------------------------------===//
+//===-- Comparisons: bool; false with a NaN, but for != ----------------------------------------------------------===//
 Scalar operator<(Scalar x, Scalar y);
 Scalar operator<=(Scalar x, Scalar y);
 Scalar operator>(Scalar x, Scalar y);
@@ -67,7 +72,7 @@ Scalar operator!=(Scalar x, Scalar y);
 Scalar isNaN(Scalar x);
 Scalar select(Scalar condition, Scalar x, Scalar y);
 
-//===-- Bits of bool and integers -----------------------------------------------------------------------------------===//
+//===-- Bits of bool and integers --------------------------------------------------------------------------------===//
 Scalar operator&(Scalar x, Scalar y);
 Scalar operator|(Scalar x, Scalar y);
 Scalar operator^(Scalar x, Scalar y);
@@ -76,7 +81,7 @@ Scalar operator~(Scalar x);
 Scalar shiftLeft(Scalar x, Scalar count);
 Scalar shiftRight(Scalar x, Scalar count);
 
-//===-- Functions ---------------------------------------------------------------------------------------------------===//
+//===-- Functions ------------------------------------------------------------------------------------------------===//
 /// A NaN on either side wins.
 Scalar maximum(Scalar x, Scalar y);
 Scalar minimum(Scalar x, Scalar y);

@@ -181,8 +181,11 @@ private:
           inside = b.clone(*operand.get().getDefiningOp())->getResult(0);
         } else if (!inside) {
           AffineExpr expr = normalize(renumber(sizes.exprOf(operand.get())));
-          inside = affine::makeComposedAffineApply(b, kernel.getLoc(), AffineMap::get(0, symbols.size(), expr),
-                                                   getAsOpFoldResult(indices));
+          if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+            inside = indices[symbol.getPosition()];
+          else
+            inside = affine::makeComposedAffineApply(b, kernel.getLoc(), AffineMap::get(0, symbols.size(), expr),
+                                                     getAsOpFoldResult(indices));
         }
         operand.set(inside);
       }

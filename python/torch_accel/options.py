@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ MODES: dict[str, str] = {
 
 
 def option(default: str, doc: str, choices: tuple[str, ...] = ()) -> Any:
-    """A field of `Options`; `choices` lists the legal values, empty for any text."""
+    """A field of `Options`; `choices` lists the legal values (`*` stands for any text), empty for any text."""
     return field(default=default, metadata={"doc": doc, "choices": choices})
 
 
@@ -30,8 +31,9 @@ class Options:
 
     target: str = option(
         "auto",
-        "What to compile for. `auto` takes the device that holds the tensors.",
-        ("auto", "cpu"),
+        "What to compile for. `auto` takes the device that holds the tensors; `cpu:NAME` another x86 processor that LLVM "
+        "knows, such as `cpu:x86-64-v3`.",
+        ("auto", "cpu", "cpu:*"),
     )
     fallback: str = option(
         "allow",
@@ -66,7 +68,7 @@ def _checked(value: Any, choices: tuple[str, ...], origin: str) -> str:
         value = os.fspath(value)
     if not isinstance(value, str):
         raise ValueError(f"{origin} must be text, not {value!r}")
-    if choices and value not in choices:
+    if choices and not any(fnmatch.fnmatchcase(value, choice) for choice in choices):
         raise ValueError(f"{origin} is {value!r}; known values are {', '.join(choices)}")
     return value
 

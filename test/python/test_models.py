@@ -1,4 +1,4 @@
-"""Whole models from transformers, small and with random weights: one graph, eager's results, and nearly nothing in PyTorch."""
+"""Whole models, small and with random weights: one graph, eager's results, and next to nothing left to PyTorch."""
 
 from __future__ import annotations
 

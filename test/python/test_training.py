@@ -24,7 +24,7 @@ def compiled(function, **keywords):
 
 
 def assert_close(got, want, name):
-    """Equal layout, and no difference above the tolerance times the largest value, or above what rounding makes of 0."""
+    """Equal layout; differences stay below the tolerance times the largest value, or are what rounding makes of 0."""
     assert_layout(got, want, name)
     scale = want.abs().max().item() if want.numel() else 0.0
     error = (got - want).abs().max().item() if want.numel() else 0.0

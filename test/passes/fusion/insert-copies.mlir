@@ -73,7 +73,7 @@ func.func @two_results(%x: tensor<4x8xf32> {accel.layout = #plain})
 
 // What an argument held before the function wrote to it is copied before the write, wherever it is used.
 // CHECK-LABEL: func.func @read_before_written
-// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>
+// CHECK-SAME: (%[[X:[a-z0-9]+]]: tensor<4x8xf32>
 // CHECK: %[[C:.*]] = linalg.copy ins(%[[X]] :
 // CHECK: accel.aten_call "aten::copy_"
 // CHECK: return %[[C]]

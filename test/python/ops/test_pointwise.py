@@ -185,6 +185,7 @@ def test_integers_divide_by_constants(dtype, divisor):
         for mode in ("trunc", "floor")
     } | {
         "floor_divide": lambda x: x // divisor,
+        "floor_divide.Scalar": lambda x: aten.floor_divide.Scalar(x, divisor),
         "fmod.Scalar": lambda x: aten.fmod.Scalar(x, divisor),
         "remainder.Scalar": lambda x: aten.remainder.Scalar(x, divisor),
         "%": lambda x: x % divisor,

@@ -20,11 +20,11 @@ INF, NAN = math.inf, math.nan
 
 
 def along(name: str, op: Callable[..., Tensor], dims: tuple = (0, 1, -1, (0, 2), (-1, 1), (0, 1, 2))) -> dict[str, Case]:
-    """The op over each of these dimensions, which stay or go."""
+    """The op over each of these dimensions, which go, or stay with size 1."""
     return {
         f"{name}({dim}, keepdim={keep})": lambda x, *_, dim=dim, keep=keep: op(x, dim, keepdim=keep)
         for dim in dims
-        for keep in (False, True)
+        for keep in ((False, True) if dim in (1, (0, 2), None) else (False,))
     }
 
 
@@ -174,11 +174,13 @@ def test_aminmax():
 
 
 EVERYTHING = SUMS | MEANS | EXTREMES | POSITIONS | TRUTHS | VARIANCES | NORMS | LOGSUMEXPS
+# A third of them, for what concerns all alike.
+SOME = dict(list(EVERYTHING.items())[::3])
 
 
 def test_sizes_of_one():
     check(EVERYTHING, values(F32, 1, 9, 1))
-    check(EVERYTHING, values(F32, 1, 1, 1))
+    check(SOME, values(F32, 1, 1, 1))
 
 
 def test_rank_zero():
@@ -225,12 +227,12 @@ def test_there_is_no_extreme_of_nothing(op):
     ),
 )
 def test_layouts(layout):
-    check(EVERYTHING, layout())
+    check(SOME, layout())
 
 
 @pytest.mark.parametrize("dtype", (F32, BF16, I64))
 def test_dynamic(dtype):
-    check(EVERYTHING, values(dtype, *SIZES), dynamic=True)
+    check(EVERYTHING if dtype == F32 else SOME, values(dtype, *SIZES), dynamic=True)
 
 
 def test_one_compilation_serves_all_sizes():

@@ -1,0 +1,114 @@
+// RUN: accel-opt %s --accel-assign-tile-configs="cpu=x86-64-v3 features=+avx,+avx2,+fma" --accel-verify-tile-configs \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,AVX2
+// RUN: accel-opt %s --accel-assign-tile-configs="cpu=x86-64-v4 features=+avx,+avx2,+avx512f" --accel-verify-tile-configs \
+// RUN:   | FileCheck %s --check-prefixes=CHECK,AVX512
+// RUN: accel-opt %s --accel-assign-tile-configs="cpu=x86-64" | FileCheck %s --check-prefixes=CHECK,SSE
+
+#plain = #accel.layout<affine_map<() -> (64, 256)>, affine_map<() -> (256, 1)>>
+#swapped = #accel.layout<affine_map<() -> (64, 256)>, affine_map<() -> (1, 64)>>
+#rows = #accel.layout<affine_map<() -> (64)>, affine_map<() -> (1)>>
+#columns = #accel.layout<affine_map<() -> (256)>, affine_map<() -> (1)>>
+#unary = {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+
+// Two registers a value for pointwise work; both loops run as one.
+// CHECK-LABEL: accel.kernel @pointwise
+// AVX2-SAME: target = #accel.target<"cpu", "x86-64-v3", "+avx,+avx2,+fma">
+// AVX2-SAME: vector_loop = 0, vector = 16, block = 4096,
+// AVX512-SAME: vector_loop = 0, vector = 32, block = 4096,
+// SSE-SAME: vector_loop = 0, vector = 8, block = 4096,
+accel.kernel @pointwise(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (tensor<64x256xf32> {accel.layout = #plain})
+    attributes {parallel = 2 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<64x256xf32>
+  %r = linalg.generic #unary ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) attrs = {accel.loops = array<i64: 0, 1>} {
+  ^bb0(%v: f32, %o: f32):
+    %n = arith.negf %v : f32
+    linalg.yield %n : f32
+  } -> tensor<64x256xf32>
+  accel.yield %r : tensor<64x256xf32>
+}
+
+// One where the vector mathematics library is called, for a call spills all registers.
+// CHECK-LABEL: accel.kernel @mathematics
+// AVX2-SAME: vector = 8,
+// AVX512-SAME: vector = 16,
+accel.kernel @mathematics(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (tensor<64x256xf32> {accel.layout = #plain})
+    attributes {parallel = 2 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<64x256xf32>
+  %r = linalg.generic #unary ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) attrs = {accel.loops = array<i64: 0, 1>} {
+  ^bb0(%v: f32, %o: f32):
+    %n = math.exp %v : f32
+    linalg.yield %n : f32
+  } -> tensor<64x256xf32>
+  accel.yield %r : tensor<64x256xf32>
+}
+
+// Four for a reduction along the contiguous dimension: the lanes are along the row.
+// CHECK-LABEL: accel.kernel @row_reduction
+// AVX2-SAME: vector_loop = 1, vector = 32, block = 32,
+// AVX512-SAME: vector_loop = 1, vector = 64, block = 64,
+accel.kernel @row_reduction(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (tensor<64xf32> {accel.layout = #rows})
+    attributes {parallel = 1 : i64, rows = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %r = linalg.reduce {arith.addf} ins(%x : tensor<64x256xf32>) outs(%i : tensor<64xf32>) dimensions = [1] {accel.loops = array<i64: 0, 1>}
+  accel.yield %r : tensor<64xf32>
+}
+
+// Over the other dimension the lanes are along the columns that stay, which is where memory is contiguous.
+// CHECK-LABEL: accel.kernel @column_reduction
+// AVX2-SAME: vector_loop = 0, vector = 32, block = 32,
+accel.kernel @column_reduction(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (tensor<256xf32> {accel.layout = #columns})
+    attributes {parallel = 1 : i64, rows = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<256xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<256xf32>) -> tensor<256xf32>
+  %r = linalg.reduce {arith.addf} ins(%x : tensor<64x256xf32>) outs(%i : tensor<256xf32>) dimensions = [0] {accel.loops = array<i64: 1, 0>}
+  accel.yield %r : tensor<256xf32>
+}
+
+// Transposed in and out: the loops are put in the order of memory, where they are one.
+// CHECK-LABEL: accel.kernel @both_transposed
+// AVX2-SAME: vector_loop = 0, vector = 16,
+accel.kernel @both_transposed(%x: tensor<64x256xf32> {accel.layout = #swapped}) -> (tensor<64x256xf32> {accel.layout = #swapped})
+    attributes {parallel = 2 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<64x256xf32>
+  %r = linalg.generic #unary ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) attrs = {accel.loops = array<i64: 0, 1>} {
+  ^bb0(%v: f32, %o: f32):
+    %n = arith.negf %v : f32
+    linalg.yield %n : f32
+  } -> tensor<64x256xf32>
+  accel.yield %r : tensor<64x256xf32>
+}
+
+// Where one tensor is transposed, the store decides, which counts twice.
+// CHECK-LABEL: accel.kernel @transposition
+// AVX2-SAME: vector_loop = 1, vector = 16,
+accel.kernel @transposition(%x: tensor<64x256xf32> {accel.layout = #swapped}) -> (tensor<64x256xf32> {accel.layout = #plain})
+    attributes {parallel = 2 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<64x256xf32>
+  %r = linalg.copy {accel.loops = array<i64: 0, 1>} ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) -> tensor<64x256xf32>
+  accel.yield %r : tensor<64x256xf32>
+}
+
+// A short loop gets the next power of two, no more.
+// CHECK-LABEL: accel.kernel @short
+// CHECK-SAME: vector_loop = 0, vector = 4, block =
+accel.kernel @short(%x: tensor<3xf32> {accel.layout = #accel.layout<affine_map<() -> (3)>, affine_map<() -> (1)>>})
+    -> (tensor<3xf32> {accel.layout = #accel.layout<affine_map<() -> (3)>, affine_map<() -> (1)>>})
+    attributes {parallel = 1 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<3xf32>
+  %r = linalg.copy {accel.loops = array<i64: 0>} ins(%x : tensor<3xf32>) outs(%e : tensor<3xf32>) -> tensor<3xf32>
+  accel.yield %r : tensor<3xf32>
+}
+
+// A scalar has no loop.
+// CHECK-LABEL: accel.kernel @scalar
+// CHECK-SAME: vector_loop = -1, vector = 1,
+accel.kernel @scalar(%x: tensor<f32> {accel.layout = #accel.layout<affine_map<() -> ()>, affine_map<() -> ()>>})
+    -> (tensor<f32> {accel.layout = #accel.layout<affine_map<() -> ()>, affine_map<() -> ()>>})
+    attributes {parallel = 0 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<f32>
+  %r = linalg.copy {accel.loops = array<i64>} ins(%x : tensor<f32>) outs(%e : tensor<f32>) -> tensor<f32>
+  accel.yield %r : tensor<f32>
+}
