@@ -20,6 +20,9 @@ namespace {
 constexpr int64_t kBlock = 4096;
 /// Elements that a unit should have at least: finding out where it starts costs as much as some tens of them.
 constexpr int64_t kUnit = 1024;
+/// Tile of a transposition: rows by elements of the vector loop. A cache line of 16 f32 is read whole while it is in the L1
+/// cache: 256 lines are 16 KiB.
+constexpr int64_t kTransposeRows = 16, kTransposeBlock = 256;
 /// Elements worth waking a thread for: about 10 µs of memory traffic at 10 GB/s.
 constexpr int64_t kGrain = 16384;
 
@@ -94,7 +97,24 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
     if (auto size = dyn_cast<AffineConstantExpr>(loop.size))
       vector = std::min<int64_t>(vector, llvm::PowerOf2Ceil(std::max<int64_t>(size.getValue(), 1)));
     int64_t block = loop.isRow ? vector : reduces ? vector : std::max(kBlock, vector);
-    return TileConfigAttr::get(&getContext(), best, vector, block, chooseRows(loops, best), kGrain);
+    int64_t rows = chooseRows(loops, best);
+    if (!reduces && transposes(loops, best)) {
+      block = std::max(kTransposeBlock, vector);
+      rows = std::max(kTransposeRows, rows);
+    }
+    return TileConfigAttr::get(&getContext(), best, vector, block, rows, kGrain);
+  }
+
+  /// Whether a tensor is contiguous along the innermost loop beside the vector loop instead of along that.
+  static bool transposes(const KernelLoops &loops, int64_t vectorLoop) {
+    int64_t other = -1;
+    for (int64_t l = 0; l < int64_t(loops.numParallel()); ++l)
+      if (l != vectorLoop)
+        other = l;
+    return other >= 0 && llvm::any_of(loops.accesses(), [&](const Access &access) {
+      AffineExpr along = access.strides[vectorLoop];
+      return along && !isConstant(along, 0) && !isConstant(along, 1) && isConstant(access.strides[other], 1);
+    });
   }
 
   /// As many iterations of the innermost other parallel loop as make a unit of work large enough.

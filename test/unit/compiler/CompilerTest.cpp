@@ -63,7 +63,8 @@ TEST(Compiler, ForbiddenFallbacksAreAnErrorOfTheirOwn) {
   ASSERT_FALSE(bool(result));
   llvm::Error error = result.takeError();
   EXPECT_TRUE(error.isA<UnsupportedOpError>());
-  EXPECT_EQ(llvm::toString(std::move(error)), "unsupported op: node `y`: aten.nothing.default: no lowering (model.py:3)");
+  EXPECT_EQ(llvm::toString(std::move(error)),
+            "unsupported op: node `y`: aten.nothing.default: no lowering (model.py:3)");
 }
 
 TEST(Compiler, BrokenInvariantsNameThePhaseAndTheCommand) {
@@ -84,7 +85,8 @@ TEST(Compiler, BrokenInvariantsNameThePhaseAndTheCommand) {
   llvm::Error error = result.takeError();
   EXPECT_TRUE(error.isA<InternalError>());
   std::string message = llvm::toString(std::move(error));
-  EXPECT_TRUE(llvm::StringRef(message).contains("phase fusion failed on graph main: 'linalg.exp' is left outside")) << message;
+  EXPECT_TRUE(llvm::StringRef(message).contains("phase fusion failed on graph main: 'linalg.exp' is left outside"))
+      << message;
   EXPECT_TRUE(llvm::StringRef(message).contains("accel-compile --target=cpu --compile-from=graph --compile-to=fusion "))
       << message;
   llvm::sys::fs::remove_directories(folder);

@@ -57,14 +57,17 @@ const Case kCases[] = {
 
     {"symbols_object", document(kInput, "{}"), "symbols: expected a list, got {}"},
     {"symbol_without_name", document(kInput, "[{}]"), "symbols[0]: there is no field `name`"},
-    {"symbol_minimum", document(kInput, R"([{"name": "s0", "min": "2"}])"), R"(symbols[0].min: expected an integer, got "2")"},
-    {"symbol_twice", document(kInput, R"([{"name": "s0"}, {"name": "s0"}])"), "symbols[1]: symbol `s0` is declared twice"},
+    {"symbol_minimum", document(kInput, R"([{"name": "s0", "min": "2"}])"),
+     R"(symbols[0].min: expected an integer, got "2")"},
+    {"symbol_twice", document(kInput, R"([{"name": "s0"}, {"name": "s0"}])"),
+     "symbols[1]: symbol `s0` is declared twice"},
 
     {"input_list", document(R"({"op": "input", "name": "x", "out": [)" + kTensor + "]}"),
      "node `x`: out: an input is one value, got a list"},
     {"out_number", call(R"("args": [], "out": 3)"), "node `y`: out: expected a tensor's metadata, got 3"},
     {"second_out", call(R"("args": [], "out": [null, {"sizes": []}])"), "node `y`: out[1]: there is no field `dtype`"},
-    {"no_strides", call(R"("args": [], "out": {"dtype": "f32", "sizes": []})"), "node `y`: out: there is no field `strides`"},
+    {"no_strides", call(R"("args": [], "out": {"dtype": "f32", "sizes": []})"),
+     "node `y`: out: there is no field `strides`"},
     {"sizes_number", call(R"("args": [], "out": {"dtype": "f32", "sizes": 3, "strides": []})"),
      "node `y`: out.sizes: expected a list, got 3"},
     {"device", call(R"("args": [], "out": {"dtype": "f32", "sizes": [], "strides": [], "device": 0})"),
@@ -76,16 +79,19 @@ const Case kCases[] = {
     {"two_keys", call(R"("args": [{"ref": "x", "sym": 1}], "out": null)"),
      R"(node `y`: args[0]: expected an object with one key, got {"ref":"x","sym":1})"},
     {"no_key", call(R"("args": [{}], "out": null)"), "node `y`: args[0]: expected an object with one key, got {}"},
-    {"unknown_key", call(R"("args": [{"tensor": "x"}], "out": null)"), "node `y`: args[0]: there is no kind of argument `tensor`"},
+    {"unknown_key", call(R"("args": [{"tensor": "x"}], "out": null)"),
+     "node `y`: args[0]: there is no kind of argument `tensor`"},
     {"key_of_number", call(R"("args": [{"ref": 3}], "out": null)"), "node `y`: args[0].ref: expected a string, got 3"},
-    {"float", call(R"("args": [{"float": "1e5"}], "out": null)"), "node `y`: args[0]: expected inf, -inf or nan, got `1e5`"},
+    {"float", call(R"("args": [{"float": "1e5"}], "out": null)"),
+     "node `y`: args[0]: expected inf, -inf or nan, got `1e5`"},
     {"operator_of_one", call(R"("args": [{"sym": ["+", 1]}], "out": null)"),
      R"(node `y`: args[0]: expected an expression, got ["+",1])"},
     {"inner_symbol", call(R"("args": [{"sym": ["+", 1, ["*", "s9", 2]]}], "out": null)"),
      "node `y`: args[0]: symbol `s9` is not declared"},
     {"keyword", call(R"("args": [], "kwargs": {"alpha": {"ref": "z"}}, "out": null)"),
      "node `y`: kwargs.alpha: no node `z` before it"},
-    {"keywords_list", call(R"("args": [], "kwargs": [1], "out": null)"), "node `y`: kwargs: expected an object, got [1]"},
+    {"keywords_list", call(R"("args": [], "kwargs": [1], "out": null)"),
+     "node `y`: kwargs: expected an object, got [1]"},
     {"itself", call(R"("args": [{"ref": "y"}], "out": null)"), "node `y`: args[0]: no node `y` before it"},
 
     {"line_text", call(R"("args": [], "out": null, "loc": {"file": "m.py", "line": "3"})"),
@@ -104,11 +110,12 @@ TEST(FxJson, NotJson) {
 TEST(FxJson, CommentsAreSkipped) { EXPECT_EQ(errorOf("// RUN: nothing\n/* and */ " + document(kInput)), "no error"); }
 
 TEST(FxJson, ArgumentsOfEachKind) {
-  FxNode node = callOf(R"("args": [null, 1, 1.0, true, "tanh", [{"ref": "x"}, -2], {"ref": "x"}, {"sym": ["*", "s0", 2]}, {"sym": 7},
+  FxNode node = callOf(
+      R"("args": [null, 1, 1.0, true, "tanh", [{"ref": "x"}, -2], {"ref": "x"}, {"sym": ["*", "s0", 2]}, {"sym": 7},
       {"float": "-inf"}, {"float": "nan"}, {"dtype": "bf16"}, {"device": "cpu"}, {"layout": "strided"},
       {"memory_format": "channels_last"}], "kwargs": {"b": 1, "a": 2.5}, "out": null)");
-  FxArg::Kind kinds[] = {FxArg::None, FxArg::Int,    FxArg::Float, FxArg::Bool,  FxArg::String,
-                         FxArg::List, FxArg::Ref,    FxArg::Symbol, FxArg::Int,  FxArg::Float,
+  FxArg::Kind kinds[] = {FxArg::None,  FxArg::Int,   FxArg::Float,  FxArg::Bool,   FxArg::String,
+                         FxArg::List,  FxArg::Ref,   FxArg::Symbol, FxArg::Int,    FxArg::Float,
                          FxArg::Float, FxArg::DType, FxArg::Device, FxArg::Layout, FxArg::MemoryFormat};
   ASSERT_EQ(node.args.size(), std::size(kinds));
   for (size_t i = 0; i < std::size(kinds); ++i)
@@ -124,7 +131,8 @@ TEST(FxJson, ArgumentsOfEachKind) {
 }
 
 TEST(FxJson, ResultsOfEachKind) {
-  FxNode node = callOf(R"("args": [], "out": [null, {"sym": "s0"}, {"dtype": "c64", "sizes": [["//", "s0", 2]], "strides": [1]}],
+  FxNode node =
+      callOf(R"("args": [], "out": [null, {"sym": "s0"}, {"dtype": "c64", "sizes": [["//", "s0", 2]], "strides": [1]}],
       "loc": {"file": "model.py", "line": 12})");
   ASSERT_EQ(node.results.size(), 3u);
   EXPECT_EQ(node.results[0].kind, FxResult::None);

@@ -19,9 +19,12 @@ protected:
                 const std::string &size = "") {
     module = parse("accel.kernel @k(%x: " + type + " " + from + index + ") -> (" + type + " " + to + R"()
         attributes {parallel = 3 : i64, rows = 0 : i64} {
-      %e = tensor.empty()" + size + ") : " + type + R"(
-      %r = linalg.copy {accel.loops = array<i64: 0, 1, 2>} ins(%x : )" + type + ") outs(%e : " + type + ") -> " + type + R"(
-      accel.yield %r : )" + type + "}");
+      %e = tensor.empty()" +
+                   size + ") : " + type + R"(
+      %r = linalg.copy {accel.loops = array<i64: 0, 1, 2>} ins(%x : )" +
+                   type + ") outs(%e : " + type + ") -> " + type + R"(
+      accel.yield %r : )" +
+                   type + "}");
     return *module->getOps<KernelOp>().begin();
   }
 
@@ -80,7 +83,7 @@ TEST_F(KernelLoopsTest, BroadcastDimensionsStayApart) {
 TEST_F(KernelLoopsTest, SymbolicSizesJoin) {
   std::string l = layout("s0, 3, s1", "s1 * 3, s1, 1", "s0, s1");
   KernelLoops loops(copy("tensor<?x3x?xf32>", l, l, ", %n: index, %m: index", "%n, %m"));
-  EXPECT_EQ(describe(loops), "s0 * s1 * 3 of 0 1 2");
+  EXPECT_EQ(describe(loops), "(s0 * s1) * 3 of 0 1 2");
 }
 
 TEST_F(KernelLoopsTest, RowLoopsStayBehindParallelOnes) {
@@ -119,7 +122,8 @@ TEST_F(KernelLoopsTest, ALoopWhoseNumberIsAskedForStaysAlone) {
 }
 
 TEST_F(KernelLoopsTest, OffsetsAndFlipsOfMapsAreInTheAccess) {
-  module = parse("accel.kernel @k(%x: tensor<8xf32> " + layout("8", "3") + ") -> (tensor<4xf32> " + layout("4", "1") + R"()
+  module =
+      parse("accel.kernel @k(%x: tensor<8xf32> " + layout("8", "3") + ") -> (tensor<4xf32> " + layout("4", "1") + R"()
       attributes {parallel = 1 : i64, rows = 0 : i64} {
       %e = tensor.empty() : tensor<4xf32>
       %v = accel.view %x by affine_map<(i) -> (-i + 7)> : tensor<8xf32> -> tensor<4xf32>

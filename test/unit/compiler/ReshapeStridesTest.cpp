@@ -44,7 +44,8 @@ Ints offsetsOf(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
   return offsets;
 }
 
-/// Strides under which the elements lie in that order, found by looking at where the first neighbour along each dimension lies.
+/// Strides under which the elements lie in that order, found by looking at where the first neighbour along each
+/// dimension lies.
 std::optional<Ints> stridesThatGive(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes) {
   Ints strides;
   for (size_t d = 0; d < sizes.size(); ++d) {

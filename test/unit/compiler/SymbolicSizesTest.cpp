@@ -20,11 +20,16 @@ int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> symbols) {
   auto binary = cast<AffineBinaryOpExpr>(expr);
   int64_t a = evaluate(binary.getLHS(), symbols), b = evaluate(binary.getRHS(), symbols);
   switch (expr.getKind()) {
-  case AffineExprKind::Add: return a + b;
-  case AffineExprKind::Mul: return a * b;
-  case AffineExprKind::FloorDiv: return llvm::divideFloorSigned(a, b);
-  case AffineExprKind::CeilDiv: return llvm::divideCeilSigned(a, b);
-  default: return llvm::mod(a, b);
+  case AffineExprKind::Add:
+    return a + b;
+  case AffineExprKind::Mul:
+    return a * b;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(a, b);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(a, b);
+  default:
+    return llvm::mod(a, b);
   }
 }
 

@@ -15,7 +15,8 @@ class VectorMathTest : public TestModule {
 protected:
   /// Calls `op` on one vector type, and returns the names of the functions called.
   std::vector<std::string> callsOf(const std::string &op, const std::string &type, unsigned registerBits) {
-    module = parse("func.func @f(%x: " + type + ") -> " + type + " { %y = " + op + " : " + type + " return %y : " + type + " }");
+    module = parse("func.func @f(%x: " + type + ") -> " + type + " { %y = " + op + " : " + type +
+                   " return %y : " + type + " }");
     callVectorMath(*module, registerBits);
     EXPECT_TRUE(succeeded(verify(*module))) << op << " on " << type;
     std::vector<std::string> calls;
@@ -23,7 +24,8 @@ protected:
     return calls;
   }
 
-  /// Which element of the argument each lane of each call gets, and which lane of which call each element of the result is.
+  /// Which element of the argument each lane of each call gets, and which lane of which call each element of the result
+  /// is.
   SmallVector<SmallVector<int64_t>> shuffles() {
     SmallVector<SmallVector<int64_t>> masks;
     module->walk([&](vector::ShuffleOp shuffle) { masks.emplace_back(shuffle.getMask()); });
