@@ -220,6 +220,7 @@ private:
     for (Operation *op : reductions)
       for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
         accumulators.push_back(memory.splat(initialValue(init), vectorLoop >= 0 ? config.getVector() : 1));
+    initial = accumulators;
     // What doesn't change along the row is computed before it: in front of this constant.
     hoistPoint = index.constant(0).getDefiningOp();
     SmallVector<Value> results = emitRows(loops.numParallel(), accumulators, [&](ValueRange values) {
@@ -243,20 +244,53 @@ private:
     }
   }
 
+  using RowBody = llvm::function_ref<SmallVector<Value>(ValueRange)>;
+
   /// The row loops from `loop` on, the vector loop last.
-  SmallVector<Value> emitRows(unsigned loop, ValueRange carried,
-                              llvm::function_ref<SmallVector<Value>(ValueRange)> emit) {
-    if (loop == loops.loops().size()) {
-      if (vectorLoop < 0 || !vectorIsRow)
-        return emit(carried);
-      std::optional<int64_t> size = IndexEmitter::constantOf(sizes[vectorLoop]);
-      return forLanes(index.constant(0), sizes[vectorLoop], size && *size % config.getVector() == 0, carried, emit);
-    }
-    if (int64_t(loop) == vectorLoop)
+  SmallVector<Value> emitRows(unsigned loop, ValueRange carried, RowBody emit) {
+    if (loop < loops.loops().size() && int64_t(loop) != vectorLoop)
+      return emitChunks(loop, 1, carried, [&](Value from, Value to, ValueRange values) {
+        return forRange(from, to, index.constant(1), values, [&](Value i, ValueRange current) {
+          positions[loop] = i;
+          return emitRows(loop + 1, current, emit);
+        });
+      });
+    if (loop < loops.loops().size())
       return emitRows(loop + 1, carried, emit);
-    return forRange(index.constant(0), sizes[loop], index.constant(1), carried, [&](Value i, ValueRange values) {
-      positions[loop] = i;
-      return emitRows(loop + 1, values, emit);
+    if (vectorLoop < 0 || !vectorIsRow)
+      return emit(carried);
+    return emitChunks(vectorLoop, config.getVector(), carried, [&](Value from, Value to, ValueRange values) {
+      std::optional<int64_t> size = IndexEmitter::constantOf(sizes[vectorLoop]);
+      return forLanes(from, to, size && *size % config.getVector() == 0, values, emit);
+    });
+  }
+
+  /// Runs a row loop. One that adds up many numbers does so in chunks of kChunk additions whose sums are added up in turn, which
+  /// keeps the rounding error near that of adding pairwise.
+  SmallVector<Value> emitChunks(unsigned loop, int64_t width, ValueRange carried,
+                                llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> emit) {
+    constexpr int64_t kChunk = 256;
+    std::optional<int64_t> size = IndexEmitter::constantOf(sizes[loop]);
+    bool rounds = llvm::any_of(stages.reductions(currentStage), [](Operation *op) {
+      return op->walk([](Operation *inner) {
+                 return isa<arith::AddFOp, arith::MulFOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+               })
+          .wasInterrupted();
+    });
+    if (!rounds || (size && *size <= 2 * kChunk * width))
+      return emit(index.constant(0), sizes[loop], carried);
+    Value chunk = index.constant(kChunk * width);
+    return forRange(index.constant(0), sizes[loop], chunk, carried, [&](Value from, ValueRange totals) {
+      Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, chunk), sizes[loop]);
+      SmallVector<Value> sums = emit(from, to, initial), results;
+      size_t first = 0;
+      for (Operation *op : stages.reductions(currentStage)) {
+        SmallVector<Value> args(ArrayRef(sums).slice(first, op->getNumResults()));
+        llvm::append_range(args, totals.slice(first, op->getNumResults()));
+        first += op->getNumResults();
+        llvm::append_range(results, body.emit(op, args));
+      }
+      return results;
     });
   }
 
@@ -446,6 +480,7 @@ private:
   Operation *hoistPoint = nullptr;
   llvm::DenseMap<Value, Value> pointers, outer, inner;
   SmallVector<Value> symbols, sizes, positions, resultPointers;
+  SmallVector<Value> initial; // what the current stage's accumulators start from
 };
 
 } // namespace

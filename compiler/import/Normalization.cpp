@@ -82,7 +82,7 @@ Tensor weightGradient(NodeImporter &n, const Tensor &gradient, const Tensor &x, 
   return sumOver(n, products, dims);
 }
 
-//===-- Layer and RMS norm ------------------------------------------------------------------------------------------===//
+//===-- Layer and RMS norm -----------------------------------------------------------------------------------------===//
 
 /// Statistics over the last `count` dimensions, weights along them.
 Scheme trailingScheme(NodeImporter &n, int64_t rank, int64_t count) {
@@ -184,7 +184,7 @@ LogicalResult lowerRmsNorm(NodeImporter &n) {
   return n.yield({out, keepDims(n, n.cast(m.rstd, n.resultDType(1)), s->dims)});
 }
 
-//===-- Group norm --------------------------------------------------------------------------------------------------===//
+//===-- Group norm -------------------------------------------------------------------------------------------------===//
 
 /// The input [N, C, spatial...] as [N, groups, C / groups, spatial...], by which a group is a set of dimensions.
 struct Groups {

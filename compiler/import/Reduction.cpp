@@ -75,7 +75,7 @@ LogicalResult refuseEmpty(NodeImporter &n, const Reduction &r) {
   return success();
 }
 
-//===-- Sums and products -------------------------------------------------------------------------------------------===//
+//===-- Sums and products ------------------------------------------------------------------------------------------===//
 
 LogicalResult lowerSum(NodeImporter &n) {
   FailureOr<Reduction> r = reductionOf(n);
@@ -109,7 +109,7 @@ LogicalResult lowerCountNonzero(NodeImporter &n) {
   return yieldReduced(n, sumOver(n, n.cast(n.cast(r->x, DType::Bool), DType::I64), r->dims), *r);
 }
 
-//===-- Any, all ----------------------------------------------------------------------------------------------------===//
+//===-- Any, all ---------------------------------------------------------------------------------------------------===//
 
 template <bool IsAll>
 LogicalResult lowerAnyAll(NodeImporter &n) {
@@ -124,7 +124,7 @@ LogicalResult lowerAnyAll(NodeImporter &n) {
   return yieldReduced(n, result, *r);
 }
 
-//===-- Largest, smallest -------------------------------------------------------------------------------------------===//
+//===-- Largest, smallest ------------------------------------------------------------------------------------------===//
 
 Tensor extremeOver(NodeImporter &n, const Reduction &r, bool isMax) {
   Tensor x = n.cast(r.x, computeDType(r.x.dtype));
@@ -202,7 +202,7 @@ LogicalResult lowerArgExtreme(NodeImporter &n) {
   return yieldReduced(n, extremeWithPosition(n, *r, IsMax).second, *r);
 }
 
-//===-- Variance ----------------------------------------------------------------------------------------------------===//
+//===-- Variance ---------------------------------------------------------------------------------------------------===//
 
 /// The correction of an overload: a number, or 1 or 0 from `unbiased`.
 FailureOr<double> correctionOf(NodeImporter &n, unsigned unbiasedIndex) {
@@ -246,7 +246,7 @@ LogicalResult lowerVariance(NodeImporter &n) {
   return WithMean ? yieldReduced(n, {result, mean}, *r) : yieldReduced(n, result, *r);
 }
 
-//===-- Norms, logsumexp --------------------------------------------------------------------------------------------===//
+//===-- Norms, logsumexp -------------------------------------------------------------------------------------------===//
 
 /// (sum |x|^p)^(1/p), with the largest and the smallest magnitude for infinite p and a count for 0.
 FailureOr<Tensor> normOver(NodeImporter &n, const Tensor &x, const Reduction &r, double p) {

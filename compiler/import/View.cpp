@@ -6,7 +6,7 @@ using namespace mlir;
 namespace accel {
 namespace {
 
-//===-- Same elements, other dimensions -----------------------------------------------------------------------------===//
+//===-- Same elements, other dimensions ----------------------------------------------------------------------------===//
 
 /// Ops whose result has the source's elements in row-major order, under eager's sizes.
 LogicalResult lowerView(NodeImporter &n) {
@@ -65,7 +65,7 @@ LogicalResult lowerT(NodeImporter &n) {
   return yieldPermuted(n, *self, order);
 }
 
-//===-- Dimensions of size 1 ----------------------------------------------------------------------------------------===//
+//===-- Dimensions of size 1 ---------------------------------------------------------------------------------------===//
 
 /// `squeeze(self)`, `squeeze(self, dim)` and `squeeze(self, dims)`. A dimension of another size than 1 stays.
 LogicalResult lowerSqueeze(NodeImporter &n) {
@@ -112,7 +112,7 @@ FailureOr<Tensor> selfWithDims(NodeImporter &n) {
   return self;
 }
 
-//===-- Parts -------------------------------------------------------------------------------------------------------===//
+//===-- Parts ------------------------------------------------------------------------------------------------------===//
 
 LogicalResult lowerSlice(NodeImporter &n) {
   FailureOr<Tensor> self = selfWithDims(n);

@@ -81,9 +81,9 @@ accel.kernel @both_transposed(%x: tensor<64x256xf32> {accel.layout = #swapped}) 
   accel.yield %r : tensor<64x256xf32>
 }
 
-// Where one tensor is transposed, the store decides, which counts twice.
+// Where one tensor is transposed, the store decides, which counts twice; a unit is a tile, so that cache lines are used whole.
 // CHECK-LABEL: accel.kernel @transposition
-// AVX2-SAME: vector_loop = 1, vector = 16,
+// AVX2-SAME: vector_loop = 1, vector = 16, block = 256, rows = 16,
 accel.kernel @transposition(%x: tensor<64x256xf32> {accel.layout = #swapped}) -> (tensor<64x256xf32> {accel.layout = #plain})
     attributes {parallel = 2 : i64, rows = 0 : i64} {
   %e = tensor.empty() : tensor<64x256xf32>
