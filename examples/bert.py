@@ -17,6 +17,19 @@ from torch_accel.report import PHASES
 
 TOLERANCE = 1e-4  # of the largest difference, relative to the largest value
 
+PHASE_NOTES = {
+    "capture": "FX graph to JSON",
+    "load_compiler": "MLIR and LLVM into the process",
+    "import": "JSON to tensor ops",
+    "graph": "simplification, library calls",
+    "fusion": "which ops share a kernel",
+    "kernels": "equal kernels once, memory",
+    "schedule": "vectors and blocks",
+    "codegen": "machine code",
+    "executable": "code and plan into a bundle",
+    "load": "bundle into the runtime",
+}
+
 
 def latencies(functions, runs):
     """Median milliseconds of a call of each function; the calls alternate, so that noise hits all alike."""
@@ -57,29 +70,32 @@ def main():
     nodes = {way: sum(r.nodes.get(way, 0) for r in reports) for way in ("native", "library", "fallback")}
     seconds = {phase: sum(r.seconds.get(phase, 0.0) for r in reports) for phase in (*PHASES, "total", "aot_autograd")}
 
-    table = Table(
-        title=f"BERT-base, batch {arguments.batch}, {arguments.tokens} tokens", box=box.SIMPLE, show_header=False
-    )
-    table.add_column("")
+    console = Console(highlight=False)
+    title = f"BERT-base, batch {arguments.batch}, {arguments.tokens} tokens, torch {torch.__version__}"
+    console.print(f"\n[bold]{title}, {torch.get_num_threads()} threads[/bold]")
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
+    table.add_column("", no_wrap=True)
     table.add_column("", justify="right")
+    table.add_column("", style="dim")
     table.add_row("eager, median", f"{eager_ms:.1f} ms")
-    table.add_row("accel, median", f"{accel_ms:.1f} ms ({eager_ms / accel_ms:.2f} x eager's speed)")
-    table.add_row("largest difference", f"{absolute:.2e} (relative {relative:.2e})")
+    table.add_row("accel, median", f"{accel_ms:.1f} ms", f"{eager_ms / accel_ms:.2f} x eager's speed")
+    table.add_row("largest difference", f"{absolute:.1e}", f"{relative:.1e} of the largest value", end_section=True)
     table.add_row("graphs", str(len(reports)))
-    table.add_row("FX nodes native / library / fallback", " / ".join(str(nodes[way]) for way in nodes))
-    table.add_row("kernels before merging equal ones", str(sum(r.kernels_before for r in reports)))
-    table.add_row("kernels after", str(sum(r.kernels_after for r in reports)), end_section=True)
+    table.add_row("FX nodes in kernels of ours, or views", str(nodes["native"]), "native")
+    table.add_row("FX nodes given to PyTorch's library", str(nodes["library"]), "library")
+    table.add_row("FX nodes without a lowering", str(nodes["fallback"]), "fallback")
+    after = sum(r.kernels_after for r in reports)
+    merged = f"{sum(r.kernels_before for r in reports)} before equal ones were merged"
+    table.add_row("kernels", str(after), merged, end_section=True)
     table.add_row("first call", f"{first_call:.2f} s")
     table.add_row("  Dynamo, and the first run", f"{first_call - seconds['total'] - seconds['aot_autograd']:.2f} s")
     table.add_row("  AOTAutograd", f"{seconds['aot_autograd']:.2f} s")
     table.add_row("  accel", f"{seconds['total']:.2f} s")
     for phase in PHASES:
-        table.add_row(f"    {phase}", f"{seconds[phase]:.3f} s")
-    console = Console()
+        table.add_row(f"    {phase}", f"{seconds[phase]:.3f} s", PHASE_NOTES[phase])
     console.print(table)
-    fallbacks = sorted({f"{f['target']}: {f['reason']}" for r in reports for f in r.fallbacks})
-    for line in fallbacks:
-        console.print(f"fell back: {line}", highlight=False, markup=False)
+    for line in sorted({f"{f['target']}: {f['reason']}" for r in reports for f in r.fallbacks}):
+        console.print(f"fell back: {line}", markup=False)
     if relative > TOLERANCE:
         console.print(f"the relative difference is above {TOLERANCE:g}")
         return 1

@@ -282,6 +282,7 @@ void populateArithmetic(LoweringTable &table) {
   addPointwise(table, kFloats | kExactNumbers,
                {{"aten.addcdiv.default", {"self", "tensor1", "tensor2", {"value", 1}}, addQuotient},
                 {"aten.div.Tensor", {"self", "other"}, divide},
+                {"aten.true_divide.Tensor", {"self", "other"}, divide},
                 {"aten.div.Scalar", {"self", "other"}, divide},
                 {"aten.lerp.Scalar", {"self", "end", "weight"}, lerp},
                 {"aten.lerp.Tensor", {"self", "end", "weight"}, lerp},

@@ -10,8 +10,8 @@ namespace {
 
 /// Where an overload has its arguments.
 struct Overload {
-  int running = 3;             // number of running_mean, -1 if there is none
-  int training = 5;            // number of the flag, -1 if it is off
+  int running = 3;  // number of running_mean, -1 if there is none
+  int training = 5; // number of the flag, -1 if it is off
   unsigned eps = 7;
   bool returnsRunning = false; // results 3 and 4 are the new running statistics
 };
@@ -31,7 +31,8 @@ Operand perChannel(NodeImporter &n, const std::optional<Tensor> &tensor, const T
 }
 
 /// (x - mean) * (rstd * weight) + bias. `scale` is rstd, or the variance if `eps` is given.
-Tensor normalizeChannels(NodeImporter &n, const Tensor &x, const Tensor &mean, const Tensor &scale, std::optional<double> eps) {
+Tensor normalizeChannels(NodeImporter &n, const Tensor &x, const Tensor &mean, const Tensor &scale,
+                         std::optional<double> eps) {
   Operand operands[] = {{x, n.b.getMultiDimIdentityMap(x.rank())},
                         perChannel(n, mean, x),
                         perChannel(n, scale, x),
@@ -46,9 +47,8 @@ Tensor normalizeChannels(NodeImporter &n, const Tensor &x, const Tensor &mean, c
 
 /// momentum * batch + (1 - momentum) * running
 Tensor updatedRunning(NodeImporter &n, const Tensor &running, const Tensor &batch, double momentum) {
-  return compute(n, {batch, running}, [&](ArrayRef<Scalar> s) {
-    return s[0] * momentum + s[1].to(batch.dtype) * (1.0 - momentum);
-  });
+  return compute(n, {batch, running},
+                 [&](ArrayRef<Scalar> s) { return s[0] * momentum + s[1].to(batch.dtype) * (1.0 - momentum); });
 }
 
 LogicalResult lowerTraining(NodeImporter &n, const Overload &overload, const Tensor &x, double eps) {
@@ -109,9 +109,10 @@ LogicalResult lowerNoTraining(NodeImporter &n) { return lowerBatchNorm(n, {3, -1
 /// `(input, weight, bias, training, momentum, eps)`.
 LogicalResult lowerNoStats(NodeImporter &n) { return lowerBatchNorm(n, {-1, 3, 5, false}); }
 
-/// `(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)`. With c = x - mean,
-/// r = 1 / sqrt(variance + eps) and g the gradient: (g - mean(g) - c * r^2 * mean(g c)) * r * weight while training, else
-/// g * r * weight; for the weight, r * sum(g c); for the bias, sum(g).
+/// `(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)`.
+///
+/// With c = x - mean, r = 1 / sqrt(variance + eps) and g the gradient: (g - mean(g) - c * r^2 * mean(g c)) * r * weight
+/// while training, else g * r * weight; for the weight, r * sum(g c); for the bias, sum(g).
 LogicalResult lowerBatchNormBackward(NodeImporter &n) {
   FailureOr<Tensor> gradient = n.tensor(0, "grad_out"), input = n.tensor(1, "input");
   FailureOr<double> eps = n.real(8, "eps");

@@ -129,7 +129,8 @@ LogicalResult lowerRepeat(NodeImporter &n) {
       indices.push_back(loop(self->sizes[d]));
     }
   }
-  Tensor spread = ArrayRef<AffineExpr>(self->sizes) == ArrayRef<AffineExpr>(sizes) ? *self : n.view(*self, sizes, indices);
+  Tensor spread =
+      ArrayRef<AffineExpr>(self->sizes) == ArrayRef<AffineExpr>(sizes) ? *self : n.view(*self, sizes, indices);
   return n.yield(n.reshape(spread, n.resultSizes()));
 }
 

@@ -46,13 +46,13 @@ FailureOr<ScalarArg> scalarOr(NodeImporter &n, unsigned index, StringRef keyword
   return ScalarArg::get(n, arg ? arg : &constant, dtype);
 }
 
-/// `arange(end)`, `arange(start, end)` and `arange(start, end, step)`: start + position * step, in i64 or f64 as in eager.
+/// `arange(end)`, `arange(start, end)` and `arange(start, end, step)`: start + position * step, in i64 or f64 as in
+/// eager.
 LogicalResult lowerArange(NodeImporter &n) {
   DType dtype = n.resultDType(), wide = isFloat(dtype) ? DType::F64 : DType::I64;
   bool hasStart = n.target() != "aten.arange.default";
   FailureOr<ScalarArg> start = scalarOr(n, hasStart ? 0 : ~0u, "start", 0, wide);
-  FailureOr<ScalarArg> step =
-      scalarOr(n, n.target() == "aten.arange.start_step" ? 2 : ~0u, "step", 1, wide);
+  FailureOr<ScalarArg> step = scalarOr(n, n.target() == "aten.arange.start_step" ? 2 : ~0u, "step", 1, wide);
   if (failed(start) || failed(step))
     return failure();
   return n.yield(n.pointwise({}, n.resultSizes(), dtype, [&](ImplicitLocOpBuilder &b, ValueRange) {
@@ -70,7 +70,8 @@ LogicalResult lowerLinspace(NodeImporter &n) {
   DType dtype = n.resultDType(), wide = dtype == DType::F32 || isLowPrecision(dtype) ? DType::F32 : DType::F64;
   // An integer result starts from ends that are integers themselves.
   DType ends = isFloat(dtype) ? wide : dtype;
-  FailureOr<ScalarArg> start = ScalarArg::get(n, n.arg(0, "start"), ends), end = ScalarArg::get(n, n.arg(1, "end"), ends);
+  FailureOr<ScalarArg> start = ScalarArg::get(n, n.arg(0, "start"), ends),
+                       end = ScalarArg::get(n, n.arg(1, "end"), ends);
   FailureOr<AffineExpr> steps = n.expr(2, "steps");
   if (failed(start) || failed(end) || failed(steps))
     return failure();
@@ -106,8 +107,8 @@ void populateCreation(LoweringTable &table) {
   table.add("aten.fill.Scalar", lowerFillScalar);
   table.add("aten.fill.Tensor", lowerFillTensor);
   table.add({"aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default", "aten.zero.default",
-             "aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default", "aten.empty_strided.default",
-             "aten.new_empty_strided.default"},
+             "aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default",
+             "aten.empty_strided.default", "aten.new_empty_strided.default"},
             lowerZeros);
   table.add({"aten.ones.default", "aten.ones_like.default", "aten.new_ones.default"}, lowerOnes);
   table.add({"aten.arange.default", "aten.arange.start", "aten.arange.start_step"}, lowerArange);

@@ -150,6 +150,8 @@ private:
     if (tensor.sizes.size() != tensor.strides.size())
       fail(where, std::to_string(tensor.sizes.size()) + " sizes but " + std::to_string(tensor.strides.size()) +
                       " strides");
+    if (value.contains("offset"))
+      tensor.offset = readExpr(value["offset"], where + ".offset");
     tensor.device = value.contains("device") ? string(value["device"], where + ".device") : "cpu";
     return result;
   }

@@ -37,6 +37,7 @@ struct FxTensor {
   DType dtype = DType::F32;
   std::string dtypeName;
   std::vector<FxExpr> sizes, strides;
+  FxExpr offset; // of the first element in its storage
   std::string device;
 };
 

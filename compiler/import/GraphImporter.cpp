@@ -151,6 +151,13 @@ ArrayRef<Tensor> GraphImporter::tensorsOf(llvm::StringRef node) const {
   return it == values.end() ? ArrayRef<Tensor>() : ArrayRef<Tensor>(it->second);
 }
 
+const FxTensor *GraphImporter::metadataOf(llvm::StringRef node) const {
+  auto it = nodes.find(node.str());
+  if (it == nodes.end() || it->second->results.empty() || it->second->results[0].kind != FxResult::Tensor)
+    return nullptr;
+  return &it->second->results[0].tensor;
+}
+
 Location GraphImporter::location(const FxNode &node) {
   Location loc = node.file.empty() ? Location(UnknownLoc::get(ctx))
                                    : FileLineColLoc::get(ctx, node.file, node.line, 0);

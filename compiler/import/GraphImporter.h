@@ -35,6 +35,8 @@ public:
 
   /// The tensors that a node became; a Tensor without a value where there is none.
   llvm::ArrayRef<Tensor> tensorsOf(llvm::StringRef node) const;
+  /// A node's first result as eager would have it; null if that is no tensor.
+  const FxTensor *metadataOf(llvm::StringRef node) const;
 
 private:
   void makeSymbols();

@@ -70,6 +70,12 @@ public:
   std::optional<int64_t> upperBound(mlir::AffineExpr expr) const;
   /// Tensor of the argument that refers to a node's first result.
   mlir::FailureOr<Tensor> tensorOf(const FxArg &arg);
+  /// Strides and storage offset of a tensor argument as eager has it.
+  struct EagerLayout {
+    llvm::SmallVector<mlir::AffineExpr> strides;
+    mlir::AffineExpr offset;
+  };
+  mlir::FailureOr<EagerLayout> eagerLayout(unsigned index, llvm::StringRef keyword);
   /// `dim` wrapped into [0, rank); refuses what is out of range. A rank of 0 counts as 1, as in PyTorch.
   mlir::FailureOr<int64_t> wrapDim(int64_t dim, int64_t rank);
 

@@ -34,8 +34,8 @@ FailureOr<ScalarArg> ScalarArg::get(NodeImporter &n, const FxArg *arg, DType dty
   case FxArg::Float:
     if (!fits(*arg, dtype))
       return n.refuse("a number is out of the range of dtype " + dtypeName(dtype));
-    result.attribute = arg->kind == FxArg::Float ? scalarAttribute(n.b, arg->real, dtype)
-                                                 : integerAttribute(n.b, arg->integer, dtype);
+    result.attribute =
+        arg->kind == FxArg::Float ? scalarAttribute(n.b, arg->real, dtype) : integerAttribute(n.b, arg->integer, dtype);
     return result;
   case FxArg::Symbol: {
     FailureOr<AffineExpr> expr = n.exprOf(*arg);

@@ -6,8 +6,8 @@
 
 namespace accel {
 
-/// An integer expression over the function's symbols, for use in bodies. A constant becomes a constant in the body; anything else
-/// is an `index` value from outside.
+/// An integer expression over the function's symbols, for use in bodies. A constant becomes a constant in the body;
+/// anything else is an `index` value from outside.
 class SizeScalar {
 public:
   SizeScalar(NodeImporter &n, mlir::AffineExpr expr);
@@ -44,7 +44,8 @@ mlir::Value toIndex(mlir::ImplicitLocOpBuilder &b, mlir::Value integer, DType dt
 mlir::Value fromIndex(mlir::ImplicitLocOpBuilder &b, mlir::Value index, DType dtype);
 
 /// A tensor of one number.
-mlir::FailureOr<Tensor> fillWith(NodeImporter &n, const FxArg *value, llvm::ArrayRef<mlir::AffineExpr> sizes, DType dtype);
+mlir::FailureOr<Tensor> fillWith(NodeImporter &n, const FxArg *value, llvm::ArrayRef<mlir::AffineExpr> sizes,
+                                 DType dtype);
 
 } // namespace accel
 

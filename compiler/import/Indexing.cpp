@@ -38,7 +38,8 @@ LogicalResult lowerGather(NodeImporter &n) {
   }));
 }
 
-/// Elements of `source` with dimension `dim` replaced by the dimensions of `index`, whose elements are positions along it.
+/// Elements of `source` with dimension `dim` replaced by the dimensions of `index`, whose elements are positions along
+/// it.
 Tensor takenAlong(NodeImporter &n, const Tensor &source, int64_t dim, const Tensor &index) {
   SmallVector<AffineExpr> sizes(source.sizes.begin(), source.sizes.begin() + dim), loops;
   for (AffineExpr size : index.sizes) {
@@ -84,8 +85,7 @@ LogicalResult lowerEmbedding(NodeImporter &n) {
 
 /// A position counted from the end if it is negative. One that is out of range stays out of range.
 Value wrapped(ImplicitLocOpBuilder &b, Value index, const SizeScalar &size) {
-  Value isNegative =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, arith::ConstantIndexOp::create(b, 0));
+  Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, arith::ConstantIndexOp::create(b, 0));
   Value fromEnd = arith::AddIOp::create(b, index, size.asIndex(b));
   return arith::SelectOp::create(b, isNegative, fromEnd, index);
 }
@@ -124,8 +124,8 @@ FailureOr<SmallVector<AffineExpr>> broadcastSizes(NodeImporter &n, ArrayRef<Tens
   return sizes;
 }
 
-/// `index(self, [i, None, j, …])`. The broadcast indices' dimensions stand where the first indexed dimension was if the indexed
-/// dimensions are neighbours, else in front.
+/// `index(self, [i, None, j, …])`. The broadcast indices' dimensions stand where the first indexed dimension was if the
+/// indexed dimensions are neighbours, else in front.
 LogicalResult lowerIndex(NodeImporter &n) {
   FailureOr<Tensor> self = n.tensor(0, "self");
   FailureOr<SmallVector<Tensor>> entries = n.tensors(1, "indices");

@@ -30,8 +30,13 @@ struct Nll {
       return failure();
     if (target->rank() + 1 != self->rank() || target->dtype != DType::I64)
       return n.refuse("the target does not fit the input");
-    return Nll{*self, *target, n.optionalTensor(first + 2, "weight").value_or(Tensor()), *mode, *ignored,
-               self->rank() == 1 ? 0 : 1, computeDType(self->dtype)};
+    return Nll{*self,
+               *target,
+               n.optionalTensor(first + 2, "weight").value_or(Tensor()),
+               *mode,
+               *ignored,
+               self->rank() == 1 ? 0 : 1,
+               computeDType(self->dtype)};
   }
 
   Scalar isIgnored(Scalar label) const {

@@ -150,6 +150,17 @@ FailureOr<SmallVector<AffineExpr>> NodeImporter::exprs(unsigned index, StringRef
 std::optional<int64_t> NodeImporter::lowerBound(AffineExpr expr) const { return graph.bound(expr, false); }
 std::optional<int64_t> NodeImporter::upperBound(AffineExpr expr) const { return graph.bound(expr, true); }
 
+FailureOr<NodeImporter::EagerLayout> NodeImporter::eagerLayout(unsigned index, StringRef keyword) {
+  const FxArg *a = arg(index, keyword);
+  const FxTensor *metadata = a && a->kind == FxArg::Ref ? graph.metadataOf(a->text) : nullptr;
+  if (!metadata)
+    return refuse("expected a tensor argument");
+  EagerLayout layout{llvm::to_vector<6>(graph.affine(metadata->strides)), graph.affine(metadata->offset)};
+  if (!layout.offset || llvm::is_contained(layout.strides, AffineExpr()))
+    return refuse("an argument's layout is known at run time only");
+  return layout;
+}
+
 FailureOr<int64_t> NodeImporter::wrapDim(int64_t dim, int64_t rank) {
   int64_t range = std::max<int64_t>(rank, 1);
   if (dim < -range || dim >= range)
@@ -162,8 +173,12 @@ FailureOr<int64_t> NodeImporter::wrapDim(int64_t dim, int64_t rank) {
 bool NodeImporter::hasResult(unsigned k) const {
   return k < node.results.size() && node.results[k].kind == FxResult::Tensor;
 }
-DType NodeImporter::resultDType(unsigned k) const { return node.results[k].tensor.dtype; }
+DType NodeImporter::resultDType(unsigned k) const {
+  return hasResult(k) ? node.results[k].tensor.dtype : node.results[0].tensor.dtype;
+}
 SmallVector<AffineExpr> NodeImporter::resultSizes(unsigned k) {
+  if (!hasResult(k))
+    return {};
   SmallVector<AffineExpr, 4> sizes = graph.affine(node.results[k].tensor.sizes);
   return {sizes.begin(), sizes.end()};
 }
@@ -365,6 +380,8 @@ Tensor NodeImporter::matmul(const Tensor &a, const Tensor &c) {
 //===-- Ending ----------------------------------------------------------------------------------------------------===//
 
 LogicalResult NodeImporter::yield(ArrayRef<Tensor> tensors) {
+  if (tensors.size() > node.results.size())
+    return refuse("the op has " + Twine(tensors.size()) + " results, the document " + Twine(node.results.size()));
   results.assign(tensors.begin(), tensors.end());
   for (auto [k, tensor] : llvm::enumerate(results)) {
     if (!tensor.value || !hasResult(k))

@@ -75,14 +75,15 @@ Tensor inputGradient(NodeImporter &n, const Tensor &gradient, const Tensor &x, c
 }
 
 /// gradient * standardized x, summed over `dims`: the gradient of the weight.
-Tensor weightGradient(NodeImporter &n, const Tensor &gradient, const Tensor &x, const Moments &m, const Scheme &s, Dims dims) {
+Tensor weightGradient(NodeImporter &n, const Tensor &gradient, const Tensor &x, const Moments &m, const Scheme &s,
+                      Dims dims) {
   Operand operands[] = {{gradient, s.identity}, {x, s.identity}, {m.mean, s.kept}, {m.rstd, s.kept}};
-  Tensor products = compute(n, operands, x.sizes, x.dtype,
-                            [](ArrayRef<Scalar> s) { return s[0] * standardized(s[1], s[2], s[3]); });
+  Tensor products =
+      compute(n, operands, x.sizes, x.dtype, [](ArrayRef<Scalar> s) { return s[0] * standardized(s[1], s[2], s[3]); });
   return sumOver(n, products, dims);
 }
 
-//===-- Layer and RMS norm -----------------------------------------------------------------------------------------===//
+//===-- Layer and RMS norm ----------------------------------------------------------------------------------------===//
 
 /// Statistics over the last `count` dimensions, weights along them.
 Scheme trailingScheme(NodeImporter &n, int64_t rank, int64_t count) {
@@ -184,7 +185,7 @@ LogicalResult lowerRmsNorm(NodeImporter &n) {
   return n.yield({out, keepDims(n, n.cast(m.rstd, n.resultDType(1)), s->dims)});
 }
 
-//===-- Group norm -------------------------------------------------------------------------------------------------===//
+//===-- Group norm ------------------------------------------------------------------------------------------------===//
 
 /// The input [N, C, spatial...] as [N, groups, C / groups, spatial...], by which a group is a set of dimensions.
 struct Groups {
@@ -224,7 +225,8 @@ struct Groups {
   }
 };
 
-/// `native_group_norm(input, weight, bias, N, C, HxW, group, eps)` and `group_norm(input, num_groups, weight, bias, eps)`.
+/// `native_group_norm(input, weight, bias, N, C, HxW, group, eps)` and `group_norm(input, num_groups, weight, bias,
+/// eps)`.
 LogicalResult lowerGroupNorm(NodeImporter &n) {
   bool isNative = n.numResults() > 1;
   FailureOr<Tensor> input = n.tensor(0, "input");

@@ -75,7 +75,7 @@ LogicalResult refuseEmpty(NodeImporter &n, const Reduction &r) {
   return success();
 }
 
-//===-- Sums and products ------------------------------------------------------------------------------------------===//
+//===-- Sums and products -----------------------------------------------------------------------------------------===//
 
 LogicalResult lowerSum(NodeImporter &n) {
   FailureOr<Reduction> r = reductionOf(n);
@@ -98,7 +98,8 @@ LogicalResult lowerProd(NodeImporter &n) {
   if (failed(r))
     return failure();
   Tensor x = castToCompute(n, r->x, n.resultDType());
-  Tensor product = reduceOver(n, x, r->dims, scalarAttribute(n.b, 1.0, x.dtype), [](Scalar x, Scalar y) { return x * y; });
+  Tensor product =
+      reduceOver(n, x, r->dims, scalarAttribute(n.b, 1.0, x.dtype), [](Scalar x, Scalar y) { return x * y; });
   return yieldReduced(n, product, *r);
 }
 
@@ -109,10 +110,9 @@ LogicalResult lowerCountNonzero(NodeImporter &n) {
   return yieldReduced(n, sumOver(n, n.cast(n.cast(r->x, DType::Bool), DType::I64), r->dims), *r);
 }
 
-//===-- Any, all ---------------------------------------------------------------------------------------------------===//
+//===-- Any, all --------------------------------------------------------------------------------------------------===//
 
-template <bool IsAll>
-LogicalResult lowerAnyAll(NodeImporter &n) {
+template <bool IsAll> LogicalResult lowerAnyAll(NodeImporter &n) {
   FailureOr<Reduction> r = reductionOf(n);
   if (failed(r))
     return failure();
@@ -124,15 +124,14 @@ LogicalResult lowerAnyAll(NodeImporter &n) {
   return yieldReduced(n, result, *r);
 }
 
-//===-- Largest, smallest ------------------------------------------------------------------------------------------===//
+//===-- Largest, smallest -----------------------------------------------------------------------------------------===//
 
 Tensor extremeOver(NodeImporter &n, const Reduction &r, bool isMax) {
   Tensor x = n.cast(r.x, computeDType(r.x.dtype));
   return isMax ? maximumOver(n, x, r.dims) : minimumOver(n, x, r.dims);
 }
 
-template <bool IsMax>
-LogicalResult lowerExtreme(NodeImporter &n) {
+template <bool IsMax> LogicalResult lowerExtreme(NodeImporter &n) {
   FailureOr<Reduction> r = reductionOf(n);
   if (failed(r) || failed(refuseEmpty(n, *r)))
     return failure();
@@ -155,8 +154,8 @@ Tensor positions(NodeImporter &n, ArrayRef<AffineExpr> sizes, Dims dims) {
     Value position;
     for (auto [d, extent] : llvm::zip(dims, extents)) {
       Value index = loopIndex(b, d);
-      position = position ? arith::AddIOp::create(b, arith::MulIOp::create(b, position, extent.asIndex(b)), index)
-                          : index;
+      position =
+          position ? arith::AddIOp::create(b, arith::MulIOp::create(b, position, extent.asIndex(b)), index) : index;
     }
     return fromIndex(b, position, DType::I64);
   });
@@ -176,7 +175,8 @@ std::pair<Tensor, Tensor> extremeWithPosition(NodeImporter &n, const Reduction &
   TypedAttr worst = isMax ? lowestValue(n.b, x.dtype) : highestValue(n.b, x.dtype);
   SmallVector<TypedAttr> init = {worst, highestValue(n.b, DType::I64)};
   auto combine = [&](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
-    Scalar value(b, args[0], x.dtype), at(b, args[1], DType::I64), best(b, args[2], x.dtype), bestAt(b, args[3], DType::I64);
+    Scalar value(b, args[0], x.dtype), at(b, args[1], DType::I64), best(b, args[2], x.dtype),
+        bestAt(b, args[3], DType::I64);
     // Neither better nor worse: equal, or both NaN. The first occurrence counts.
     Scalar taken = isBetter(value, best, isMax) | (~isBetter(best, value, isMax) & (at < bestAt));
     return {select(taken, value, best).value(), select(taken, at, bestAt).value()};
@@ -185,8 +185,7 @@ std::pair<Tensor, Tensor> extremeWithPosition(NodeImporter &n, const Reduction &
   return {results[0], results[1]};
 }
 
-template <bool IsMax>
-LogicalResult lowerExtremeWithPosition(NodeImporter &n) {
+template <bool IsMax> LogicalResult lowerExtremeWithPosition(NodeImporter &n) {
   FailureOr<Reduction> r = reductionOf(n);
   if (failed(r) || failed(refuseEmpty(n, *r)))
     return failure();
@@ -194,15 +193,14 @@ LogicalResult lowerExtremeWithPosition(NodeImporter &n) {
   return yieldReduced(n, {value, position}, *r);
 }
 
-template <bool IsMax>
-LogicalResult lowerArgExtreme(NodeImporter &n) {
+template <bool IsMax> LogicalResult lowerArgExtreme(NodeImporter &n) {
   FailureOr<Reduction> r = reductionOf(n);
   if (failed(r) || failed(refuseEmpty(n, *r)))
     return failure();
   return yieldReduced(n, extremeWithPosition(n, *r, IsMax).second, *r);
 }
 
-//===-- Variance ---------------------------------------------------------------------------------------------------===//
+//===-- Variance --------------------------------------------------------------------------------------------------===//
 
 /// The correction of an overload: a number, or 1 or 0 from `unbiased`.
 FailureOr<double> correctionOf(NodeImporter &n, unsigned unbiasedIndex) {
@@ -223,8 +221,7 @@ FailureOr<Reduction> varianceOperands(NodeImporter &n) {
   return Reduction{*x, *dims, n.boolean(n.target().ends_with(".dim") ? 3 : ~0u, "keepdim", false)};
 }
 
-template <bool IsRoot, bool WithMean>
-LogicalResult lowerVariance(NodeImporter &n) {
+template <bool IsRoot, bool WithMean> LogicalResult lowerVariance(NodeImporter &n) {
   FailureOr<Reduction> r = varianceOperands(n);
   if (failed(r))
     return failure();
@@ -246,7 +243,7 @@ LogicalResult lowerVariance(NodeImporter &n) {
   return WithMean ? yieldReduced(n, {result, mean}, *r) : yieldReduced(n, result, *r);
 }
 
-//===-- Norms, logsumexp -------------------------------------------------------------------------------------------===//
+//===-- Norms, logsumexp ------------------------------------------------------------------------------------------===//
 
 /// (sum |x|^p)^(1/p), with the largest and the smallest magnitude for infinite p and a count for 0.
 FailureOr<Tensor> normOver(NodeImporter &n, const Tensor &x, const Reduction &r, double p) {
@@ -266,7 +263,8 @@ FailureOr<Tensor> normOver(NodeImporter &n, const Tensor &x, const Reduction &r,
   });
 }
 
-/// `linalg_vector_norm(self, ord, dim, keepdim, *, dtype)` and the overloads of `norm(self, p, dim, keepdim, *, dtype)`.
+/// `linalg_vector_norm(self, ord, dim, keepdim, *, dtype)` and the overloads of `norm(self, p, dim, keepdim, *,
+/// dtype)`.
 LogicalResult lowerNorm(NodeImporter &n) {
   FailureOr<Reduction> r = reductionOf(n, 2);
   if (failed(r))
@@ -313,8 +311,8 @@ void populateReduction(LoweringTable &table) {
   table.add({"aten.std.correction", "aten.std.dim", "aten.std.default"}, lowerVariance<true, false>);
   table.add({"aten.var_mean.correction", "aten.var_mean.dim", "aten.var_mean.default"}, lowerVariance<false, true>);
   table.add({"aten.std_mean.correction", "aten.std_mean.dim", "aten.std_mean.default"}, lowerVariance<true, true>);
-  table.add({"aten.linalg_vector_norm.default", "aten.norm.Scalar", "aten.norm.ScalarOpt_dim", "aten.norm.ScalarOpt_dtype",
-             "aten.norm.ScalarOpt_dim_dtype"},
+  table.add({"aten.linalg_vector_norm.default", "aten.norm.Scalar", "aten.norm.ScalarOpt_dim",
+             "aten.norm.ScalarOpt_dtype", "aten.norm.ScalarOpt_dim_dtype"},
             lowerNorm);
   table.add("aten.logsumexp.default", lowerLogsumexp);
 }

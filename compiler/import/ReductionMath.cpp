@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace accel {
 
-//===-- Pointwise ops ----------------------------------------------------------------------------------------------===//
+//===-- Pointwise ops ---------------------------------------------------------------------------------------------===//
 
 Tensor compute(NodeImporter &n, ArrayRef<Operand> operands, ArrayRef<AffineExpr> sizes, DType dtype, Formula formula) {
   SmallVector<Tensor> inputs;
@@ -49,7 +49,7 @@ AffineMap keptMap(NodeImporter &n, int64_t rank, Dims dims) {
   return AffineMap::get(rank, 0, kept, n.b.getContext());
 }
 
-//===-- Reductions -------------------------------------------------------------------------------------------------===//
+//===-- Reductions ------------------------------------------------------------------------------------------------===//
 
 static TypedAttr extremeValue(Builder &b, DType dtype, bool lowest) {
   constexpr double infinity = std::numeric_limits<double>::infinity();

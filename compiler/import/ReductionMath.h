@@ -1,5 +1,5 @@
-/// Reductions that several families share, and pointwise ops between them. Tensors come in the dtype to compute in; `dims` are
-/// wrapped, and leave the result.
+/// Reductions that several families share, and pointwise ops between them. Tensors come in the dtype to compute in;
+/// `dims` are wrapped, and leave the result.
 #ifndef ACCEL_COMPILER_IMPORT_REDUCTIONMATH_H
 #define ACCEL_COMPILER_IMPORT_REDUCTIONMATH_H
 
@@ -22,9 +22,10 @@ Tensor compute(NodeImporter &n, llvm::ArrayRef<Operand> operands, llvm::ArrayRef
                Formula formula);
 /// Over tensors of the same sizes, in the dtype of the first.
 Tensor compute(NodeImporter &n, llvm::ArrayRef<Tensor> operands, Formula formula);
-/// Over the sizes of `full[0]`, in its dtype; the operands are those of `full`, then those of `reduced`, which lack the dimensions
-/// `dims`.
-Tensor compute(NodeImporter &n, llvm::ArrayRef<Tensor> full, llvm::ArrayRef<Tensor> reduced, Dims dims, Formula formula);
+/// Over the sizes of `full[0]`, in its dtype; the operands are those of `full`, then those of `reduced`, which lack the
+/// dimensions `dims`.
+Tensor compute(NodeImporter &n, llvm::ArrayRef<Tensor> full, llvm::ArrayRef<Tensor> reduced, Dims dims,
+               Formula formula);
 /// A map from loops over `rank` dimensions to what is left of them without `dims`.
 mlir::AffineMap keptMap(NodeImporter &n, int64_t rank, Dims dims);
 

@@ -23,8 +23,7 @@ FailureOr<SmallVector<int64_t>> rowOf(NodeImporter &n, unsigned index, int64_t r
 enum class Kind { Softmax, LogSoftmax, SafeSoftmax };
 
 /// `_softmax(self, dim, half_to_float)`, and `softmax(self, dim, dtype)`, which casts first; the same for the others.
-template <Kind kind>
-LogicalResult lowerSoftmax(NodeImporter &n) {
+template <Kind kind> LogicalResult lowerSoftmax(NodeImporter &n) {
   FailureOr<Tensor> self = n.tensor(0, "self");
   if (failed(self))
     return failure();
@@ -55,8 +54,7 @@ LogicalResult lowerSoftmax(NodeImporter &n) {
 }
 
 /// `_softmax_backward_data(grad_output, output, dim, input_dtype)` and `_log_softmax_backward_data(…)`.
-template <bool IsLog>
-LogicalResult lowerSoftmaxBackward(NodeImporter &n) {
+template <bool IsLog> LogicalResult lowerSoftmaxBackward(NodeImporter &n) {
   FailureOr<Tensor> gradient = n.tensor(0, "grad_output"), output = n.tensor(1, "output");
   if (failed(gradient) || failed(output))
     return failure();
@@ -66,11 +64,11 @@ LogicalResult lowerSoftmaxBackward(NodeImporter &n) {
   DType dtype = computeDType(output->dtype);
   Tensor g = n.cast(*gradient, dtype), y = n.cast(*output, dtype);
   if (IsLog)
-    return n.yield(compute(n, {g, y}, sumOver(n, g, *row), *row,
-                           [](ArrayRef<Scalar> s) { return s[0] - exp(s[1]) * s[2]; }));
+    return n.yield(
+        compute(n, {g, y}, sumOver(n, g, *row), *row, [](ArrayRef<Scalar> s) { return s[0] - exp(s[1]) * s[2]; }));
   Tensor products = compute(n, {g, y}, [](ArrayRef<Scalar> s) { return s[0] * s[1]; });
-  return n.yield(compute(n, {g, y}, sumOver(n, products, *row), *row,
-                         [](ArrayRef<Scalar> s) { return (s[0] - s[2]) * s[1]; }));
+  return n.yield(
+      compute(n, {g, y}, sumOver(n, products, *row), *row, [](ArrayRef<Scalar> s) { return (s[0] - s[2]) * s[1]; }));
 }
 
 } // namespace

@@ -6,7 +6,7 @@ using namespace mlir;
 namespace accel {
 namespace {
 
-//===-- Same elements, other dimensions ----------------------------------------------------------------------------===//
+//===-- Same elements, other dimensions ---------------------------------------------------------------------------===//
 
 /// Ops whose result has the source's elements in row-major order, under eager's sizes.
 LogicalResult lowerView(NodeImporter &n) {
@@ -65,7 +65,7 @@ LogicalResult lowerT(NodeImporter &n) {
   return yieldPermuted(n, *self, order);
 }
 
-//===-- Dimensions of size 1 ---------------------------------------------------------------------------------------===//
+//===-- Dimensions of size 1 --------------------------------------------------------------------------------------===//
 
 /// `squeeze(self)`, `squeeze(self, dim)` and `squeeze(self, dims)`. A dimension of another size than 1 stays.
 LogicalResult lowerSqueeze(NodeImporter &n) {
@@ -112,7 +112,7 @@ FailureOr<Tensor> selfWithDims(NodeImporter &n) {
   return self;
 }
 
-//===-- Parts ------------------------------------------------------------------------------------------------------===//
+//===-- Parts -----------------------------------------------------------------------------------------------------===//
 
 LogicalResult lowerSlice(NodeImporter &n) {
   FailureOr<Tensor> self = selfWithDims(n);
@@ -121,7 +121,10 @@ LogicalResult lowerSlice(NodeImporter &n) {
   FailureOr<int64_t> dim = dimArg(n, 1, "dim", self->rank(), 0), step = n.integer(4, "step", 1);
   if (failed(dim) || failed(step))
     return failure();
-  AffineExpr length = n.resultSizes()[*dim];
+  SmallVector<AffineExpr> sizes = n.resultSizes();
+  if (int64_t(sizes.size()) != self->rank())
+    return n.refuse("a slice has its tensor's rank");
+  AffineExpr length = sizes[*dim];
   FailureOr<AffineExpr> start = sliceStart(n, 2, self->sizes[*dim], length, *step);
   return failed(start) ? failure() : n.yield(sliced(n, *self, *dim, *start, length, *step));
 }
@@ -161,7 +164,10 @@ LogicalResult lowerSplit(NodeImporter &n) {
   SmallVector<Tensor> parts;
   AffineExpr start = n.constant(0);
   for (unsigned k = 0; k < n.numResults(); ++k) {
-    AffineExpr length = n.resultSizes(k)[*dim];
+    SmallVector<AffineExpr> sizes = n.resultSizes(k);
+    if (int64_t(sizes.size()) != self->rank())
+      return n.refuse("a part has its tensor's rank");
+    AffineExpr length = sizes[*dim];
     parts.push_back(sliced(n, *self, *dim, start, length));
     start = normalize(start + length);
   }
@@ -218,6 +224,59 @@ LogicalResult lowerUnfold(NodeImporter &n) {
   return n.yield(n.view(*self, n.resultSizes(), indices));
 }
 
+/// The tensor's elements in the order of eager's memory, as a row; refuses a tensor that leaves gaps or overlaps itself
+/// there.
+FailureOr<Tensor> memoryRow(NodeImporter &n, const Tensor &self, ArrayRef<AffineExpr> strides) {
+  SmallVector<int64_t> order;
+  SmallVector<bool> placed(self.rank());
+  AffineExpr count = n.constant(1);
+  // From the innermost dimension outwards, each stride is the number of elements inside it.
+  for (int64_t step = 0; step < self.rank(); ++step) {
+    int64_t found = -1;
+    for (int64_t d = 0; d < self.rank(); ++d)
+      if (!placed[d] && (self.isUnit(d) || strides[d] == count))
+        found = d;
+    if (found < 0)
+      return n.refuse("as_strided of a tensor that is not dense");
+    placed[found] = true;
+    order.insert(order.begin(), found);
+    count = normalize(count * self.sizes[found]);
+  }
+  return viewed(n, llvm::is_sorted(order) ? self : n.permute(self, order), count);
+}
+
+/// `as_strided(self, size, stride, storage_offset)`, of memory laid out as eager's.
+LogicalResult lowerAsStrided(NodeImporter &n) {
+  FailureOr<Tensor> self = n.tensor(0, "self");
+  FailureOr<NodeImporter::EagerLayout> layout = n.eagerLayout(0, "self");
+  FailureOr<SmallVector<AffineExpr>> strides = n.exprs(2, "stride");
+  if (failed(self) || failed(layout) || failed(strides))
+    return failure();
+  SmallVector<AffineExpr> sizes = n.resultSizes();
+  if (strides->size() != sizes.size())
+    return n.refuse("as_strided takes as many strides as sizes");
+  AffineExpr start = n.constant(0);
+  if (n.arg(3, "storage_offset")) {
+    FailureOr<AffineExpr> offset = n.expr(3, "storage_offset");
+    if (failed(offset))
+      return failure();
+    start = normalize(*offset - layout->offset);
+  }
+  FailureOr<Tensor> row = memoryRow(n, *self, layout->strides);
+  if (failed(row))
+    return failure();
+  AffineExpr index = start, last = start;
+  for (auto [d, stride] : llvm::enumerate(*strides)) {
+    index = index + n.b.getAffineDimExpr(d) * stride;
+    last = last + (sizes[d] - 1) * stride;
+  }
+  // Eager may read on in the storage, behind the tensor's own elements.
+  AffineExpr room = normalize(row->sizes[0] - 1 - last);
+  if (n.lowerBound(start).value_or(-1) < 0 || n.lowerBound(room).value_or(-1) < 0)
+    return n.refuse("as_strided of more than the tensor's own elements");
+  return n.yield(n.view(*row, sizes, index));
+}
+
 } // namespace
 
 void populateView(LoweringTable &table) {
@@ -242,6 +301,7 @@ void populateView(LoweringTable &table) {
             lowerSplit);
   table.add({"aten.unbind.int", "aten.unbind_copy.int"}, lowerUnbind);
   table.add({"aten.diagonal.default", "aten.diagonal_copy.default"}, lowerDiagonal);
+  table.add({"aten.as_strided.default", "aten.as_strided_copy.default"}, lowerAsStrided);
   table.add({"aten.unfold.default", "aten.unfold_copy.default"}, lowerUnfold);
 }
 

@@ -6,7 +6,8 @@ using namespace mlir;
 
 namespace accel {
 
-FailureOr<int64_t> dimArg(NodeImporter &n, unsigned index, StringRef keyword, int64_t rank, std::optional<int64_t> fallback) {
+FailureOr<int64_t> dimArg(NodeImporter &n, unsigned index, StringRef keyword, int64_t rank,
+                          std::optional<int64_t> fallback) {
   FailureOr<int64_t> dim = n.integer(index, keyword, fallback);
   return failed(dim) ? dim : n.wrapDim(*dim, rank);
 }
@@ -76,8 +77,8 @@ Tensor selected(NodeImporter &n, const Tensor &source, int64_t dim, AffineExpr p
   return n.view(source, sizes, indices);
 }
 
-/// The source's indices by the result's dimensions, if every source dimension is a product of neighbouring result dimensions;
-/// dimensions of size 1 come and go.
+/// The source's indices by the result's dimensions, if every source dimension is a product of neighbouring result
+/// dimensions; dimensions of size 1 come and go.
 static std::optional<SmallVector<AffineExpr>> splitIndices(NodeImporter &n, ArrayRef<AffineExpr> source,
                                                            ArrayRef<AffineExpr> result) {
   AffineExpr one = n.constant(1), zero = n.constant(0);

@@ -39,8 +39,8 @@ Tensor withRange(NodeImporter &n, const Whole &whole, const Tensor &part, int64_
   return parts.size() == 1 ? part : n.concat(parts, dim);
 }
 
-/// The element of the whole that a body works on; the part's element where `isInside`, read at `indices`. Outside the part,
-/// where the indices may lie anywhere, element 0 is read and not used.
+/// The element of the whole that a body works on; the part's element where `isInside`, read at `indices`. Outside the
+/// part, where the indices may lie anywhere, element 0 is read and not used.
 Value choose(ImplicitLocOpBuilder &b, const Tensor &part, Value isInside, ArrayRef<Value> indices, Value otherwise) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
   SmallVector<Value> safe;
@@ -93,8 +93,7 @@ LogicalResult yieldWithSlice(NodeImporter &n, const Whole &whole, const Tensor &
   bool isEmpty = llvm::any_of(part.sizes, [&](AffineExpr size) { return size == n.constant(0); });
   if (isEmpty)
     return n.yield(whole.tensor ? *whole.tensor : n.fill(0.0, whole.sizes, whole.dtype));
-  return n.yield(*step == 1 ? withRange(n, whole, part, *dim, *start)
-                            : withSteps(n, whole, part, *dim, *start, *step));
+  return n.yield(*step == 1 ? withRange(n, whole, part, *dim, *start) : withSteps(n, whole, part, *dim, *start, *step));
 }
 
 /// `slice_scatter(self, src, dim, start, end, step)`.
@@ -195,8 +194,7 @@ LogicalResult lowerDiagonalBackward(NodeImporter &n) {
 }
 
 /// `tril(self, diagonal)` and `triu(self, diagonal)` of the last two dimensions.
-template <bool IsLower>
-LogicalResult lowerTriangle(NodeImporter &n) {
+template <bool IsLower> LogicalResult lowerTriangle(NodeImporter &n) {
   FailureOr<Tensor> self = n.tensor(0, "self");
   FailureOr<AffineExpr> diagonal = n.expr(1, "diagonal", 0);
   if (failed(self) || failed(diagonal))

@@ -114,9 +114,11 @@ std::optional<SmallVector<AffineExpr>> reshapeStrides(ArrayRef<AffineExpr> sizes
   return result;
 }
 
-Placement Layouts::fresh(Value tensor) {
+std::optional<Placement> Layouts::fresh(Value tensor) {
   MLIRContext *ctx = sizes.context();
   Placement placement{tensor, sizes.sizesOf(tensor), {}, getAffineConstantExpr(0, ctx)};
+  if (llvm::is_contained(placement.sizes, AffineExpr()))
+    return std::nullopt;
   // A result that leaves the function has the layout that eager gives it.
   for (OpOperand &use : tensor.getUses())
     if (auto ret = dyn_cast<func::ReturnOp>(use.getOwner())) {

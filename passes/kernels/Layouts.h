@@ -21,7 +21,7 @@ class Layouts {
 public:
   explicit Layouts(mlir::Operation *function) : sizes(function) {}
 
-  /// Null where the tensor is a reshape that the source's strides don't allow.
+  /// Null where the tensor is a reshape that the source's strides don't allow, or has a size that is no expression.
   std::optional<Placement> placementOf(mlir::Value tensor);
   /// `now` takes the place of `old` in the function.
   void rename(mlir::Value old, mlir::Value now);
@@ -32,7 +32,7 @@ public:
 
 private:
   std::optional<Placement> compute(mlir::Value tensor);
-  Placement fresh(mlir::Value tensor);
+  std::optional<Placement> fresh(mlir::Value tensor);
 
   SymbolicSizes sizes;
   llvm::DenseMap<mlir::Value, std::optional<Placement>> known;

@@ -70,7 +70,9 @@ public:
     auto layoutAttrs = [&](Value tensor, SmallVectorImpl<Attribute> &attrs) -> LogicalResult {
       std::optional<Placement> placement = layouts.placementOf(tensor);
       if (!placement)
-        return fusion.emitOpError() << "reads a tensor that is not in memory in the layout it needs";
+        return fusion.emitOpError() << (llvm::is_contained(sizes.sizesOf(tensor), AffineExpr())
+                                            ? "has a tensor of a size that no index argument gives"
+                                            : "reads a tensor that is not in memory in the layout it needs");
       attrs.push_back(b.getDictionaryAttr(b.getNamedAttr(kLayoutAttr, layoutOf(*placement))));
       return success();
     };
@@ -111,7 +113,8 @@ private:
 
   void collectCaptures() {
     for (Value result : fusion.getResults())
-      collectSymbols(*layouts.placementOf(result));
+      if (auto placement = layouts.placementOf(result))
+        collectSymbols(*placement);
     fusion.getBody().walk([&](Operation *op) {
       for (Value operand : op->getOperands()) {
         if (fusion.getBody().isAncestor(operand.getParentRegion()) || isConstant(operand))

@@ -47,7 +47,7 @@ def _wide(inputs: Iterable[Any]) -> list[Any]:
 
 
 def assert_layout(got: Tensor, want: Tensor, name: str) -> None:
-    """Equal dtypes, sizes and strides. Strides of dimensions of size 1, and of tensors without elements, mean nothing."""
+    """Equal dtypes, sizes and strides; those of dimensions of size 1 and of tensors without elements mean nothing."""
     assert got.dtype == want.dtype, f"{name}: {got.dtype} is not {want.dtype}"
     assert got.shape == want.shape, f"{name}: {got.shape} is not {want.shape}"
     strides = [[s for n, s in zip(t.shape, t.stride(), strict=True) if n > 1] for t in (got, want)]

@@ -51,8 +51,11 @@ def test_empty_tensors_have_eagers_sizes():
 
 
 def test_special_numbers():
-    cases = {f"full({v}, {dtype})": lambda x, v=v, dtype=dtype: torch.full((3,), v, dtype=dtype)
-             for v in (INF, -INF, NAN, -0.0, 1e-42) for dtype in FLOATS}
+    cases = {
+        f"full({v}, {dtype})": lambda x, v=v, dtype=dtype: torch.full((3,), v, dtype=dtype)
+        for v in (INF, -INF, NAN, -0.0, 1e-42)
+        for dtype in FLOATS
+    }
     cases |= {f"full({v})": lambda x, v=v: torch.full((3,), v, dtype=I64) for v in (2**63 - 1, -(2**63), 2**53 + 1)}
     check(cases, values(F32, 1), exact=True)
 
@@ -76,7 +79,7 @@ def test_numbers_out_of_range_are_an_error():
                 run(values(I8, 2))
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS))
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 def test_arange(dtype):
     cases = {
         "end": lambda x: torch.arange(19, dtype=dtype),
@@ -90,7 +93,7 @@ def test_arange(dtype):
     check(cases, values(F32, 1))
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *INTEGERS))
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 def test_linspace(dtype):
     cases = {
         "up": lambda x: torch.linspace(0, 10, 17, dtype=dtype),

@@ -66,8 +66,8 @@ def test_indices(dtype):
     check(INDICES, values(dtype, *SIZES), positions(13, 5, 7), positions(13, 5, 7, low=-13), exact=True)
 
 
-@pytest.mark.parametrize("dtype", (F32, BF16))
-@pytest.mark.parametrize("index", (I64, I32))
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("index", [I64, I32])
 def test_embeddings(dtype, index):
     check(EMBEDDINGS, values(dtype, 11, 37), positions(11, 2, 5, 3, dtype=index), exact=True)
 
@@ -121,8 +121,8 @@ def test_no_elements():
 
 
 @pytest.mark.parametrize(
-    "f, bad",
-    (
+    ("f", "bad"),
+    [
         (lambda x, i: x[i], (6, -7, 2**40)),
         (lambda x, i: x[:, i], (13, -14)),
         (lambda x, i: x.index_select(0, i), (6, -1)),
@@ -130,7 +130,7 @@ def test_no_elements():
         (lambda x, i: F.embedding(i, x), (6, -1)),
         (lambda x, i: x.take(i), (78, -79)),
         (lambda x, i: torch.softmax(x, 0)[i] * 2, (6,)),
-    ),
+    ],
 )
 def test_positions_out_of_range_are_an_error(f, bad):
     compiled = torch.compile(f, backend="accel", fullgraph=True)

@@ -33,7 +33,7 @@ def test_softmax(dtype):
     check(SOFTMAXES, values(dtype, *SIZES) * 4)
 
 
-@pytest.mark.parametrize("dtype", (F32, BF16))
+@pytest.mark.parametrize("dtype", [F32, BF16])
 def test_softmax_of_nan_and_infinity(dtype):
     x = values(dtype, 8, 21)
     x[1, 4], x[2, 7], x[3, 9], x[4], x[5], x[6, 3] = NAN, INF, -INF, -INF, 1e4, -1e4
@@ -86,27 +86,29 @@ def test_layer_norm_of_mixed_dtypes():
     check(cases, values(BF16, *SIZES), values(F32, 19), values(F32, 19, seed=1))
 
 
-@pytest.mark.parametrize("dtype", (F32, F64, BF16))
+@pytest.mark.parametrize("dtype", [F32, F64, BF16])
 def test_layer_norm_backward(dtype):
-    check_gradients(lambda x, w, b: F.layer_norm(x, (19,), w, b), values(dtype, *SIZES), values(dtype, 19), values(dtype, 19))
+    weight, bias = values(dtype, 19, seed=1), values(dtype, 19, seed=2)
+    check_gradients(lambda x, w, b: F.layer_norm(x, (19,), w, b), values(dtype, *SIZES), weight, bias)
     if dtype == F32:
         check_gradients(lambda x, w: F.layer_norm(x, (12, 19), w), values(dtype, *SIZES), values(dtype, 12, 19))
         check_gradients(lambda x: F.layer_norm(x, (5, 12, 19)), values(dtype, *SIZES))
         check_gradients(lambda x: F.layer_norm(x, (19,)), values(dtype, *SIZES), dynamic=True)
 
 
-@pytest.mark.parametrize("dtype", (F32, BF16))
+@pytest.mark.parametrize("dtype", [F32, BF16])
 def test_layer_norm_backward_gives_what_the_mask_asks_for(dtype):
     def backward(mask):
         def run(g, x, w, b):
             _, mean, rstd = aten.native_layer_norm.default(x, [19], w, b, 1e-5)
-            return [t for t in aten.native_layer_norm_backward.default(g, x, [19], mean, rstd, w, b, mask) if t is not None]
+            results = aten.native_layer_norm_backward.default(g, x, [19], mean, rstd, w, b, mask)
+            return [t for t in results if t is not None]
 
         return run
 
     masks = ([True, True, True], [True, False, False], [False, True, False], [False, False, True])
-    x = values(dtype, *SIZES)
-    check({str(mask): backward(mask) for mask in masks}, values(dtype, *SIZES, seed=1), x, values(dtype, 19), values(dtype, 19))
+    gradient, weight, bias = values(dtype, *SIZES, seed=1), values(dtype, 19, seed=2), values(dtype, 19, seed=3)
+    check({str(mask): backward(mask) for mask in masks}, gradient, values(dtype, *SIZES), weight, bias)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -129,7 +131,7 @@ def test_group_norm_of_images_and_its_backward():
 # ---- batch norm
 
 
-@pytest.mark.parametrize("dtype", (F32, F64, BF16))
+@pytest.mark.parametrize("dtype", [F32, F64, BF16])
 def test_batch_norm_with_running_statistics(dtype):
     statistics = F32 if dtype == BF16 else dtype
     cases = {
@@ -156,7 +158,7 @@ def test_batch_norm_of_the_batch():
     check(cases, x, *parameters, dynamic=True)
 
 
-@pytest.mark.parametrize("training", (False, True))
+@pytest.mark.parametrize("training", [False, True])
 def test_batch_norm_backward(training):
     m, v = values(F32, 6), values(F32, 6, seed=1).abs() + 0.1
 
@@ -191,7 +193,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("dtype", (F32, F64, BF16))
+@pytest.mark.parametrize("dtype", [F32, F64, BF16])
 def test_nll_loss(dtype):
     target = torch.randint(0, 7, (13,))
     target[4] = -100
@@ -217,7 +219,8 @@ def test_cross_entropy_trains():
 
 
 def test_all_labels_ignored():
-    check({"mean": F.nll_loss, "sum": lambda x, t: F.nll_loss(x, t, reduction="sum")}, values(F32, 3, 7), torch.full((3,), -100))
+    cases = {"mean": F.nll_loss, "sum": lambda x, t: F.nll_loss(x, t, reduction="sum")}
+    check(cases, values(F32, 3, 7), torch.full((3,), -100))
 
 
 def test_labels_out_of_range_are_an_error():

@@ -149,7 +149,7 @@ COPIES = {
     "slice_scatter(none)": lambda x: torch.slice_scatter(x, x[:, :0], 1, 4, 4),
     "select_scatter": lambda x: torch.select_scatter(x, x[0] + x[1], 0, 3),
     "select_scatter(-1)": lambda x: torch.select_scatter(x, x[:, 4], 1, -1),
-    "diagonal_scatter": lambda x: torch.diagonal_scatter(x, x.diagonal(2, 1, 3) + x.diagonal(0, 1, 3)[..., :20], 2, 1, 3),
+    "diagonal_scatter": lambda x: torch.diagonal_scatter(x, x.diagonal(0, 1, 3) + x.diagonal(1, 1, 3), 2, 1, 3),
     "slice_backward": lambda x: aten.slice_backward.default(x, [6, 30, 1, 35], 1, 5, 25, 1),
     "slice_backward(step)": lambda x: aten.slice_backward.default(x, [20, 20, 1, 35], 0, 1, 18, 3),
     "select_backward": lambda x: aten.select_backward.default(x[0], [4, 20, 1, 35], 0, -2),
@@ -172,7 +172,7 @@ def writes(x: Tensor) -> Tensor:
     return x
 
 
-@pytest.mark.parametrize("dtype", (F32, I64, BOOL))
+@pytest.mark.parametrize("dtype", [F32, I64, BOOL])
 def test_views(dtype):
     check_views(VIEWS, values(dtype, *SIZES))
 
@@ -262,6 +262,20 @@ def test_no_elements():
     check(copies, torch.empty(0, 5), exact=True)
 
 
+def test_as_strided_reads_memory_as_eager_lays_it_out():
+    cases = {
+        "rows": lambda x: (x + 1).as_strided((3, 4), (6, 1)),
+        "transposed": lambda x: (x.t() + 1).as_strided((3, 4), (4, 1)),
+        "windows": lambda x: (x + 1).as_strided((9, 4), (2, 1), 3),
+        "diagonal": lambda x: x.as_strided((4,), (7,)),
+        "input": lambda x: x.as_strided((5, 2), (1, 5), 2),
+    }
+    check_views(cases, values(F32, 4, 6))
+    check_views({"transposed": lambda x: x.t().as_strided((3, 4), (1, 3))}, values(F32, 6, 4).t())
+    dynamic = {"rows": lambda x: (x + 1).as_strided((x.shape[0], x.shape[1]), (1, x.shape[0]))}
+    check_views(dynamic, values(F32, 4, 6), dynamic=True)
+
+
 # ---- gradients
 
 
@@ -269,7 +283,8 @@ def test_gradients():
     def f(x, y):
         parts = x.split((2, 4))
         joined = torch.cat([parts[1].transpose(0, 1), y[:, None].expand(20, 4, 35)[:, 1:]], 1)
-        return joined, x[2] * 2, x[1:, ::3, -1], x.diagonal(1), torch.stack([y, x[0]]), F.pad(y, (1, -2)), x.unbind(1)[3]
+        stacked, padded = torch.stack([y, x[0]]), F.pad(y, (1, -2))
+        return joined, x[2] * 2, x[1:, ::3, -1], x.diagonal(1), stacked, padded, x.unbind(1)[3]
 
     check_gradients(f, values(F32, 6, 20, 35), values(F32, 20, 35))
 
