@@ -1,4 +1,5 @@
 """lit tests: FX JSON or MLIR in, the decision in the output checked by FileCheck."""
+
 import os
 
 import lit.formats

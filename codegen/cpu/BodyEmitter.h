@@ -30,8 +30,8 @@ public:
   BodyEmitter(mlir::ImplicitLocOpBuilder &b, MemoryEmitter &memory, KernelLoops &loops, BodyContext &context)
       : b(b), memory(memory), loops(loops), context(context) {}
 
-  /// What the op's region yields for the given arguments (inputs, then accumulators of a reduction). Arguments are scalars or
-  /// vectors of one length; so are the results.
+  /// What the op's region yields for the given arguments (inputs, then accumulators of a reduction). Arguments are
+  /// scalars or vectors of one length; so are the results.
   llvm::SmallVector<mlir::Value> emit(mlir::Operation *linalgOp, llvm::ArrayRef<mlir::Value> args);
   /// A value from outside of the body: a constant or an index.
   mlir::Value captured(mlir::Value value);

@@ -12,9 +12,9 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace mlir;
 
@@ -46,9 +46,9 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine(TargetAttr targ
   if (!found)
     return llvm::createStringError("no code generator for " + triple.str() + ": " + message);
   llvm::TargetOptions options;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      found->createTargetMachine(triple, target.getCpu(), target.getFeatures(), options, llvm::Reloc::PIC_,
-                                 std::nullopt, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(triple, target.getCpu(), target.getFeatures(),
+                                                                          options, llvm::Reloc::PIC_, std::nullopt,
+                                                                          llvm::CodeGenOptLevel::Default));
   if (!machine)
     return llvm::createStringError("no code generator for " + triple.str());
   return machine;

@@ -20,7 +20,8 @@ struct CpuCode {
 /// Called with what each step made: a file name's ending ("mlir", "ll", "s") and the text.
 using CpuDump = std::function<void(llvm::StringRef kind, llvm::StringRef text)>;
 
-/// Compiles all accel.kernel ops of the module, which all have the same target and keep their schedules. `dump` may be null.
+/// Compiles all accel.kernel ops of the module, which all have the same target and keep their schedules. `dump` may be
+/// null.
 llvm::Expected<CpuCode> compileCpu(mlir::ModuleOp module, const CpuDump &dump);
 
 /// The host's processor and features, as LLVM names them ("znver4", "+avx2,-avx512f,…").

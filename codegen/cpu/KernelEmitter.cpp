@@ -17,13 +17,13 @@ using namespace mlir;
 namespace accel {
 namespace {
 
-/// Emits one kernel. The loop nest is: units of parallel work (all parallel loops, the vector loop in blocks when it is one of
-/// them), then for each stage of reductions the row loops, the vector loop innermost.
+/// Emits one kernel. The loop nest is: units of parallel work (all parallel loops, the vector loop in blocks when it is
+/// one of them), then for each stage of reductions the row loops, the vector loop innermost.
 class KernelEmitter : private BodyContext {
 public:
   KernelEmitter(KernelOp kernel, OpBuilder &builder)
-      : kernel(kernel), loops(kernel), config(*kernel.getTileConfig()), b(kernel.getLoc(), builder), index(b), memory(b),
-        body(b, memory, loops, *this), stages(loops, config.getVectorLoop()) {
+      : kernel(kernel), loops(kernel), config(*kernel.getTileConfig()), b(kernel.getLoc(), builder), index(b),
+        memory(b), body(b, memory, loops, *this), stages(loops, config.getVectorLoop()) {
     vectorLoop = config.getVector() > 1 ? config.getVectorLoop() : -1;
     vectorIsRow = vectorLoop >= int64_t(loops.numParallel());
     positions.resize(loops.loops().size());
@@ -46,7 +46,8 @@ public:
   }
 
 private:
-  //===-- Arguments ----------------------------------------------------------------------------------------------------===//
+  //===-- Arguments
+  //----------------------------------------------------------------------------------------------------===//
 
   void loadArguments(func::FuncOp function) {
     unsigned numArgs = kernel.getFunctionType().getNumInputs(), slot = 0, symbol = 0;
@@ -71,7 +72,8 @@ private:
 
   Value expr(AffineExpr e) { return index.expr(e, symbols); }
 
-  //===-- Loops ---------------------------------------------------------------------------------------------------------===//
+  //===-- Loops
+  //---------------------------------------------------------------------------------------------------------===//
 
   using LoopBody = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
 
@@ -150,7 +152,8 @@ private:
   }
 
   void emitUnit(Value unit) {
-    // Which iteration of each parallel loop this unit is; the blocks of the vector loop change fastest, then the blocks of rows.
+    // Which iteration of each parallel loop this unit is; the blocks of the vector loop change fastest, then the blocks
+    // of rows.
     Value rest = unit, block, rows;
     SmallVector<int64_t> order = outerLoops();
     auto take = [&](Value count, bool last) {
@@ -199,7 +202,8 @@ private:
     });
   }
 
-  //===-- One iteration of the parallel loops ------------------------------------------------------------------------===//
+  //===-- One iteration of the parallel loops
+  //------------------------------------------------------------------------===//
 
   void emitPoint() {
     outer.clear();
@@ -265,16 +269,17 @@ private:
     });
   }
 
-  /// Runs a row loop. One that adds up many numbers does so in chunks of kChunk additions whose sums are added up in turn, which
-  /// keeps the rounding error near that of adding pairwise.
+  /// Runs a row loop. One that adds up many numbers does so in chunks of kChunk additions whose sums are added up in
+  /// turn, which keeps the rounding error near that of adding pairwise.
   SmallVector<Value> emitChunks(unsigned loop, int64_t width, ValueRange carried,
                                 llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> emit) {
     constexpr int64_t kChunk = 256;
     std::optional<int64_t> size = IndexEmitter::constantOf(sizes[loop]);
     bool rounds = llvm::any_of(stages.reductions(currentStage), [](Operation *op) {
-      return op->walk([](Operation *inner) {
-                 return isa<arith::AddFOp, arith::MulFOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
-               })
+      return op
+          ->walk([](Operation *inner) {
+            return isa<arith::AddFOp, arith::MulFOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+          })
           .wasInterrupted();
     });
     if (!rounds || (size && *size <= 2 * kChunk * width))
@@ -333,7 +338,8 @@ private:
     return body.captured(fill.getInputs()[0]);
   }
 
-  //===-- Values ----------------------------------------------------------------------------------------------------------===//
+  //===-- Values
+  //----------------------------------------------------------------------------------------------------------===//
 
   const Lanes &currentLanes() const override { return lanes; }
   int64_t vectorLoopNumber() const override { return vectorLoop; }
@@ -415,7 +421,8 @@ private:
       memory.storeScalar(value, resultPointers[k], elementIndex(access));
   }
 
-  //===-- Scratch memory, and what the runtime has to know ------------------------------------------------------------===//
+  //===-- Scratch memory, and what the runtime has to know
+  //------------------------------------------------------------===//
 
   Value cachePointer(const RowCache &cache) {
     return LLVM::GEPOp::create(b, scratch.getType(), b.getI8Type(), scratch,

@@ -1,13 +1,13 @@
 /// A scheduled kernel -> one function of scalar and vector code on raw pointers.
 ///
-/// The function has the C signature of docs/bundle.md. It is built from `scf`, `arith`, `math`, `vector` and `llvm` ops, all
-/// index arithmetic in i64.
+/// The function has the C signature of docs/bundle.md. It is built from `scf`, `arith`, `math`, `vector` and `llvm`
+/// ops, all index arithmetic in i64.
 #ifndef ACCEL_CODEGEN_CPU_KERNELEMITTER_H
 #define ACCEL_CODEGEN_CPU_KERNELEMITTER_H
 
 #include "dialects/accel/AccelDialect.h"
-#include "mlir/IR/AffineExpr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Builders.h"
 
 namespace accel {

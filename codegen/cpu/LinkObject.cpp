@@ -49,8 +49,8 @@ llvm::Expected<std::string> linkSharedObject(llvm::StringRef object) {
   std::lock_guard<std::mutex> lock(mutex);
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  const char *args[] = {"ld.lld",   "-shared", "--build-id=none", "--threads=1", "-z", "noexecstack", input.path.c_str(),
-                        "-o",       output.path.c_str()};
+  const char *args[] = {"ld.lld",           "-shared", "--build-id=none",  "--threads=1", "-z", "noexecstack",
+                        input.path.c_str(), "-o",      output.path.c_str()};
   lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
     return llvm::createStringError("the linker failed: " + messages);

@@ -9,7 +9,8 @@ using namespace mlir;
 
 namespace accel {
 
-//===-- IndexEmitter --------------------------------------------------------------------------------------------------===//
+//===-- IndexEmitter
+//--------------------------------------------------------------------------------------------------===//
 
 std::optional<int64_t> IndexEmitter::constantOf(Value v) {
   APInt value;
@@ -48,10 +49,14 @@ Value IndexEmitter::expr(AffineExpr e, ValueRange symbols) {
   auto binary = cast<AffineBinaryOpExpr>(e);
   Value lhs = expr(binary.getLHS(), symbols), rhs = expr(binary.getRHS(), symbols);
   switch (e.getKind()) {
-  case AffineExprKind::Add: return add(lhs, rhs);
-  case AffineExprKind::Mul: return mul(lhs, rhs);
-  case AffineExprKind::FloorDiv: return arith::FloorDivSIOp::create(b, lhs, rhs);
-  case AffineExprKind::CeilDiv: return arith::CeilDivSIOp::create(b, lhs, rhs);
+  case AffineExprKind::Add:
+    return add(lhs, rhs);
+  case AffineExprKind::Mul:
+    return mul(lhs, rhs);
+  case AffineExprKind::FloorDiv:
+    return arith::FloorDivSIOp::create(b, lhs, rhs);
+  case AffineExprKind::CeilDiv:
+    return arith::CeilDivSIOp::create(b, lhs, rhs);
   default: {
     // The result has the sign of the divisor.
     Value quotient = arith::FloorDivSIOp::create(b, lhs, rhs);
@@ -60,7 +65,8 @@ Value IndexEmitter::expr(AffineExpr e, ValueRange symbols) {
   }
 }
 
-//===-- MemoryEmitter -------------------------------------------------------------------------------------------------===//
+//===-- MemoryEmitter
+//-------------------------------------------------------------------------------------------------===//
 
 Type MemoryEmitter::valueType(Type element, int64_t lanes) {
   return lanes == 1 ? element : VectorType::get({lanes}, element);
@@ -73,8 +79,7 @@ Value MemoryEmitter::splat(Value scalar, int64_t lanes) {
     return scalar;
   Attribute constant;
   if (matchPattern(scalar, m_Constant(&constant)))
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(VectorType::get({lanes}, scalar.getType()), constant));
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(VectorType::get({lanes}, scalar.getType()), constant));
   return vector::BroadcastOp::create(b, VectorType::get({lanes}, scalar.getType()), scalar);
 }
 
@@ -148,8 +153,7 @@ Value MemoryEmitter::loadLanes(Value base, Value index, Value stride, Type eleme
   if (!lanes.mask)
     return fromMemory(LLVM::LoadOp::create(b, type, pointer, alignmentOf(memory)), element);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, lanes.mask, zero, alignmentOf(memory)),
-                    element);
+  return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, lanes.mask, zero, alignmentOf(memory)), element);
 }
 
 void MemoryEmitter::storeLanes(Value value, Value base, Value index, Value stride, const Lanes &lanes) {

@@ -10,9 +10,9 @@ namespace accel {
 
 /// The lanes of the vector loop's current iteration.
 struct Lanes {
-  int64_t count = 1;      // 1: no vector loop
-  mlir::Value first;      // i64 index of lane 0
-  mlir::Value mask;       // vector<count x i1>, null where all lanes are in the loop
+  int64_t count = 1; // 1: no vector loop
+  mlir::Value first; // i64 index of lane 0
+  mlir::Value mask;  // vector<count x i1>, null where all lanes are in the loop
 };
 
 /// i64 arithmetic with constants folded on the spot.
@@ -45,7 +45,8 @@ public:
   mlir::Value loadScalar(mlir::Value base, mlir::Value index, mlir::Type element);
   void storeScalar(mlir::Value value, mlir::Value base, mlir::Value index);
   /// Lane l is element index + l * stride. Lanes outside of the mask are zero and not read.
-  mlir::Value loadLanes(mlir::Value base, mlir::Value index, mlir::Value stride, mlir::Type element, const Lanes &lanes);
+  mlir::Value loadLanes(mlir::Value base, mlir::Value index, mlir::Value stride, mlir::Type element,
+                        const Lanes &lanes);
   void storeLanes(mlir::Value value, mlir::Value base, mlir::Value index, mlir::Value stride, const Lanes &lanes);
   /// Lane l is element indices[l].
   mlir::Value gather(mlir::Value base, mlir::Value indices, mlir::Type element, mlir::Value mask, int64_t lanes);

@@ -1,7 +1,7 @@
 /// In how many runs over the row a kernel computes what.
 ///
-/// A reduction needs a run of its own after those that it depends on: softmax takes three, for the maximum, for the sum of
-/// exponentials, and for the quotients. What is costly and needed in more than one run is kept in scratch memory.
+/// A reduction needs a run of its own after those that it depends on: softmax takes three, for the maximum, for the sum
+/// of exponentials, and for the quotients. What is costly and needed in more than one run is kept in scratch memory.
 #ifndef ACCEL_CODEGEN_CPU_ROWSTAGES_H
 #define ACCEL_CODEGEN_CPU_ROWSTAGES_H
 

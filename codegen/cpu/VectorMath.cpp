@@ -35,8 +35,8 @@ func::FuncOp declare(ModuleOp module, llvm::StringRef name, Type type, unsigned 
   if (auto known = module.lookupSymbol<func::FuncOp>(name))
     return known;
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-  auto function = func::FuncOp::create(b, module.getLoc(), name,
-                                       b.getFunctionType(SmallVector<Type>(numArgs, type), type));
+  auto function =
+      func::FuncOp::create(b, module.getLoc(), name, b.getFunctionType(SmallVector<Type>(numArgs, type), type));
   function.setPrivate();
   return function;
 }
@@ -56,9 +56,8 @@ void callVectorMath(ModuleOp module, unsigned registerBits) {
     bool single = type.getElementType().isF32();
     int64_t lanes = registerBits / (single ? 32 : 64), count = type.getNumElements();
     auto part = VectorType::get({lanes}, type.getElementType());
-    func::FuncOp function =
-        declare(module, mangle(functionOf(op), single, registerBits, lanes, op->getNumOperands()), part,
-                op->getNumOperands());
+    func::FuncOp function = declare(module, mangle(functionOf(op), single, registerBits, lanes, op->getNumOperands()),
+                                    part, op->getNumOperands());
     // A vector shorter than a register is widened; the lanes added compute what nobody reads.
     int64_t padded = llvm::alignTo(count, lanes);
     auto shuffle = [&](Value from, int64_t size, llvm::function_ref<int64_t(int64_t)> source) {

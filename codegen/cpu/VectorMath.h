@@ -10,8 +10,8 @@ class ModuleOp;
 
 namespace accel {
 
-/// Replaces `math` ops on vectors by calls of libmvec's functions (at most 4 ulp, by glibc's documentation), register by
-/// register. `registerBits` is 128, 256 or 512. What libmvec lacks stays.
+/// Replaces `math` ops on vectors by calls of libmvec's functions (at most 4 ulp, by glibc's documentation), register
+/// by register. `registerBits` is 128, 256 or 512. What libmvec lacks stays.
 void callVectorMath(mlir::ModuleOp module, unsigned registerBits);
 
 } // namespace accel

@@ -88,7 +88,8 @@ private:
     return result;
   }
 
-  //===-- Expressions ----------------------------------------------------------------------------------------------------===//
+  //===-- Expressions
+  //----------------------------------------------------------------------------------------------------===//
 
   json expr(AffineExpr e, ArrayRef<json> symbols) {
     if (auto constant = dyn_cast<AffineConstantExpr>(e))
@@ -98,12 +99,16 @@ private:
     auto binary = cast<AffineBinaryOpExpr>(e);
     json a = expr(binary.getLHS(), symbols), b = expr(binary.getRHS(), symbols);
     switch (e.getKind()) {
-    case AffineExprKind::Add: return json::array({"+", a, b});
-    case AffineExprKind::Mul: return json::array({"*", a, b});
-    case AffineExprKind::FloorDiv: return json::array({"//", a, b});
+    case AffineExprKind::Add:
+      return json::array({"+", a, b});
+    case AffineExprKind::Mul:
+      return json::array({"*", a, b});
+    case AffineExprKind::FloorDiv:
+      return json::array({"//", a, b});
     case AffineExprKind::CeilDiv:
       return json::array({"//", json::array({"+", a, json::array({"-", b, 1})}), b});
-    default: return json::array({"%", a, b});
+    default:
+      return json::array({"%", a, b});
     }
   }
   json expr(AffineExpr e) { return expr(e, symbolJson); }
@@ -163,7 +168,8 @@ private:
     }
   }
 
-  //===-- Values -----------------------------------------------------------------------------------------------------------===//
+  //===-- Values
+  //-----------------------------------------------------------------------------------------------------------===//
 
   void findOutputs() {
     Operation *ret = func.getBody().front().getTerminator();
@@ -212,8 +218,8 @@ private:
     return values[tensor] = append(value);
   }
 
-  /// What a kernel reads. It needs no more than the first element's address, and a view in a plan can't have the negative strides
-  /// of a flipped tensor, so that one is given as its first element alone.
+  /// What a kernel reads. It needs no more than the first element's address, and a view in a plan can't have the
+  /// negative strides of a flipped tensor, so that one is given as its first element alone.
   int64_t launchArgument(Value tensor) {
     std::optional<Placement> placement = layouts.placementOf(tensor);
     if (llvm::none_of(placement->strides, [](AffineExpr stride) { return representative(stride) < 0; }))
@@ -242,7 +248,8 @@ private:
                    {"offset", expr(placement->offset)}});
   }
 
-  //===-- Steps ------------------------------------------------------------------------------------------------------------===//
+  //===-- Steps
+  //------------------------------------------------------------------------------------------------------------===//
 
   void addKernels() {
     plan["kernels"] = json::array();
@@ -368,8 +375,9 @@ private:
         outputs.push_back({{"expr", indexValue(operand.get())}});
       else
         outputs.push_back(
-            {{"value", valueAs(operand.get(),
-                               func.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), kDtypeAttr).getValue())}});
+            {{"value",
+              valueAs(operand.get(),
+                      func.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), kDtypeAttr).getValue())}});
     }
     addNone();
     plan["outputs"] = outputs;

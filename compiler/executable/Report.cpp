@@ -13,12 +13,12 @@ namespace {
 
 /// `elementwise`, `row reduction`, or `gather` where an op of the kernel reads at computed positions.
 std::string classOf(KernelOp kernel) {
-  bool gathers = kernel
-                     ->walk([](Operation *op) {
-                       return op->getName().getStringRef() == "tensor.extract" ? WalkResult::interrupt()
-                                                                               : WalkResult::advance();
-                     })
-                     .wasInterrupted();
+  bool gathers =
+      kernel
+          ->walk([](Operation *op) {
+            return op->getName().getStringRef() == "tensor.extract" ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
   std::string kind = kernel.getRows() ? "reduction" : "elementwise";
   return gathers ? kind + " with gather" : kind;
 }

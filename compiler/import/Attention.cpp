@@ -13,8 +13,9 @@ namespace {
 
 using B = ImplicitLocOpBuilder;
 
-/// Written-out attention stores its scores: up to this many (256 KiB of f32, a share of a usual L2 cache) it costs no more than
-/// PyTorch's blockwise kernel, which reads them from cache too. Beyond it, and where the sizes are symbolic, that kernel is taken.
+/// Written-out attention stores its scores: up to this many (256 KiB of f32, a share of a usual L2 cache) it costs no
+/// more than PyTorch's blockwise kernel, which reads them from cache too. Beyond it, and where the sizes are symbolic,
+/// that kernel is taken.
 constexpr int64_t kMaxScores = 1 << 16;
 
 /// [B, H, L, E] as [B * H, L, E].
@@ -85,8 +86,8 @@ LogicalResult lowerAttention(NodeImporter &n, double dropout, bool causal, std::
   })[0];
   // A row that is masked everywhere has a maximum of -inf; eager yields zeros there, not NaN.
   Tensor weights = n.pointwise({logits, n.unsqueeze(most, 3)}, logits.sizes, compute, [&](B &b, ValueRange args) {
-    Value isInfinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, args[1],
-                                             scalarConstant(b, -INFINITY, compute));
+    Value isInfinite =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, args[1], scalarConstant(b, -INFINITY, compute));
     Value shift = arith::SelectOp::create(b, isInfinite, scalarConstant(b, 0, compute), args[1]);
     return math::ExpOp::create(b, arith::SubFOp::create(b, args[0], shift)).getResult();
   });
@@ -138,8 +139,9 @@ LogicalResult lowerScaledDotProduct(NodeImporter &n) {
 } // namespace
 
 void populateAttention(LoweringTable &table) {
-  table.add("aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
-            +[](NodeImporter &n) { return n.callLibrary("backward of attention"); });
+  table.add(
+      "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+      +[](NodeImporter &n) { return n.callLibrary("backward of attention"); });
   table.add("aten._scaled_dot_product_flash_attention_for_cpu.default", lowerFlashForCpu);
   table.add("aten.scaled_dot_product_attention.default", lowerScaledDotProduct);
 }

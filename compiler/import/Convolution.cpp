@@ -6,7 +6,8 @@ using namespace mlir;
 namespace accel {
 namespace {
 
-/// PyTorch's convolutions are oneDNN's: tuned, and chosen by shape and processor. What surrounds them is fused around the call.
+/// PyTorch's convolutions are oneDNN's: tuned, and chosen by shape and processor. What surrounds them is fused around
+/// the call.
 LogicalResult lowerConvolution(NodeImporter &n) { return n.callLibrary("convolution"); }
 
 } // namespace

@@ -105,7 +105,7 @@ private:
     if (!value.is_array() || value.size() < 3 || !value[0].is_string())
       fail(where, "expected an expression, got " + value.dump());
     static const std::pair<const char *, FxExpr::Kind> ops[] = {
-        {"+", FxExpr::Add}, {"*", FxExpr::Mul}, {"-", FxExpr::Sub},  {"//", FxExpr::FloorDiv},
+        {"+", FxExpr::Add}, {"*", FxExpr::Mul},   {"-", FxExpr::Sub},  {"//", FxExpr::FloorDiv},
         {"%", FxExpr::Mod}, {"max", FxExpr::Max}, {"min", FxExpr::Min}};
     std::string op = value[0].get<std::string>();
     auto it = llvm::find_if(ops, [&](auto &entry) { return op == entry.first; });
@@ -148,8 +148,8 @@ private:
     tensor.sizes = readExprs(field(value, where, "sizes"), where + ".sizes");
     tensor.strides = readExprs(field(value, where, "strides"), where + ".strides");
     if (tensor.sizes.size() != tensor.strides.size())
-      fail(where, std::to_string(tensor.sizes.size()) + " sizes but " + std::to_string(tensor.strides.size()) +
-                      " strides");
+      fail(where,
+           std::to_string(tensor.sizes.size()) + " sizes but " + std::to_string(tensor.strides.size()) + " strides");
     if (value.contains("offset"))
       tensor.offset = readExpr(value["offset"], where + ".offset");
     tensor.device = value.contains("device") ? string(value["device"], where + ".device") : "cpu";
@@ -190,7 +190,7 @@ private:
       return;
     }
     static const std::pair<const char *, FxArg::Kind> kinds[] = {
-        {"ref", FxArg::Ref},       {"dtype", FxArg::DType},  {"device", FxArg::Device},
+        {"ref", FxArg::Ref},       {"dtype", FxArg::DType}, {"device", FxArg::Device},
         {"layout", FxArg::Layout}, {"float", FxArg::Float}, {"memory_format", FxArg::MemoryFormat}};
     auto it = llvm::find_if(kinds, [&](auto &entry) { return key == entry.first; });
     if (it == std::end(kinds))
@@ -267,9 +267,7 @@ private:
 
 } // namespace
 
-bool isFloat(DType dtype) {
-  return dtype == DType::F32 || dtype == DType::F64 || isLowPrecision(dtype);
-}
+bool isFloat(DType dtype) { return dtype == DType::F32 || dtype == DType::F64 || isLowPrecision(dtype); }
 bool isIntegral(DType dtype) { return !isFloat(dtype) && dtype != DType::Other; }
 
 std::optional<DType> parseDType(StringRef name) {

@@ -1,5 +1,5 @@
-/// The FX JSON document (docs/fx-json.md) as C++ values, checked: every reference names an earlier node, every expression's
-/// symbols are declared.
+/// The FX JSON document (docs/fx-json.md) as C++ values, checked: every reference names an earlier node, every
+/// expression's symbols are declared.
 #ifndef ACCEL_COMPILER_IMPORT_FXJSON_H
 #define ACCEL_COMPILER_IMPORT_FXJSON_H
 
@@ -12,7 +12,8 @@
 
 namespace accel {
 
-/// PyTorch's dtypes. `Other` is one that no lowering touches (complex, float8, wide unsigned): such tensors only pass through.
+/// PyTorch's dtypes. `Other` is one that no lowering touches (complex, float8, wide unsigned): such tensors only pass
+/// through.
 enum class DType { F32, F64, F16, BF16, I8, I16, I32, I64, U8, Bool, Other };
 
 bool isFloat(DType dtype);
@@ -27,9 +28,7 @@ struct FxExpr {
   std::string symbol;
   std::vector<FxExpr> operands;
 
-  std::optional<int64_t> constant() const {
-    return kind == Constant ? std::optional<int64_t>(value) : std::nullopt;
-  }
+  std::optional<int64_t> constant() const { return kind == Constant ? std::optional<int64_t>(value) : std::nullopt; }
 };
 
 /// A tensor as eager would have it.

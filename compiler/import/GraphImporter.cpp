@@ -12,8 +12,9 @@ namespace {
 
 /// Ops that draw random numbers: never removed, merged or moved.
 bool isRandom(llvm::StringRef target) {
-  static constexpr llvm::StringLiteral words[] = {"rand",    "dropout",     "bernoulli", "normal.",  "normal_functional",
-                                                  "uniform", "multinomial", "exponential", "poisson", "rrelu"};
+  static constexpr llvm::StringLiteral words[] = {
+      "rand",    "dropout",     "bernoulli",   "normal.", "normal_functional",
+      "uniform", "multinomial", "exponential", "poisson", "rrelu"};
   return llvm::any_of(words, [&](llvm::StringRef word) { return target.contains(word); });
 }
 
@@ -25,10 +26,10 @@ bool writesArgument(llvm::StringRef target) {
 
 /// Ops whose result shares their first argument's memory.
 bool isView(llvm::StringRef target) {
-  static const llvm::StringSet<> ops = {"view",      "permute",    "transpose",   "t",        "expand", "slice",
-                                        "select",    "squeeze",    "unsqueeze",   "alias",    "detach", "split",
-                                        "diagonal",  "unfold",     "as_strided",  "unbind",   "chunk",  "narrow",
-                                        "getitem",   "movedim",    "swapaxes",    "_reshape_alias", "split_with_sizes"};
+  static const llvm::StringSet<> ops = {
+      "view",      "permute", "transpose", "t",       "expand",   "slice",          "select",          "squeeze",
+      "unsqueeze", "alias",   "detach",    "split",   "diagonal", "unfold",         "as_strided",      "unbind",
+      "chunk",     "narrow",  "getitem",   "movedim", "swapaxes", "_reshape_alias", "split_with_sizes"};
   if (target == "getitem")
     return true;
   return ops.contains(target.split('.').second.split('.').first);
@@ -60,8 +61,7 @@ AffineExpr GraphImporter::affine(const FxExpr &expr) {
     return getAffineSymbolExpr(symbolNumbers[key], ctx);
   };
   if (auto it = inputExprs.find(toJson(expr)); it != inputExprs.end())
-    return opaque(builder.getDictionaryAttr(
-        builder.getNamedAttr("input", builder.getI64IntegerAttr(it->second))));
+    return opaque(builder.getDictionaryAttr(builder.getNamedAttr("input", builder.getI64IntegerAttr(it->second))));
   if (expr.kind == FxExpr::Symbol)
     return nullptr;
   SmallVector<AffineExpr> operands;
@@ -73,14 +73,23 @@ AffineExpr GraphImporter::affine(const FxExpr &expr) {
   AffineExpr result = operands[0];
   for (AffineExpr operand : ArrayRef(operands).drop_front()) {
     switch (expr.kind) {
-    case FxExpr::Add: result = result + operand; break;
-    case FxExpr::Mul: result = result * operand; break;
-    case FxExpr::Sub: result = result - operand; break;
-    case FxExpr::FloorDiv: result = result.floorDiv(operand); break;
-    case FxExpr::Mod: result = result % operand; break;
+    case FxExpr::Add:
+      result = result + operand;
+      break;
+    case FxExpr::Mul:
+      result = result * operand;
+      break;
+    case FxExpr::Sub:
+      result = result - operand;
+      break;
+    case FxExpr::FloorDiv:
+      result = result.floorDiv(operand);
+      break;
+    case FxExpr::Mod:
+      result = result % operand;
+      break;
     default:
-      return opaque(builder.getDictionaryAttr(
-          builder.getNamedAttr("expr", builder.getStringAttr(toJson(expr)))));
+      return opaque(builder.getDictionaryAttr(builder.getNamedAttr("expr", builder.getStringAttr(toJson(expr)))));
     }
   }
   return normalize(result);
@@ -119,16 +128,27 @@ LayoutAttr GraphImporter::layout(const FxTensor &tensor) {
 
 Type GraphImporter::elementType(DType dtype) {
   switch (dtype) {
-  case DType::F32: return builder.getF32Type();
-  case DType::F64: return builder.getF64Type();
-  case DType::F16: return builder.getF16Type();
-  case DType::BF16: return builder.getBF16Type();
-  case DType::I8: case DType::U8: return builder.getI8Type();
-  case DType::I16: return builder.getI16Type();
-  case DType::I32: return builder.getI32Type();
-  case DType::I64: return builder.getI64Type();
-  case DType::Bool: return builder.getI1Type();
-  case DType::Other: break;
+  case DType::F32:
+    return builder.getF32Type();
+  case DType::F64:
+    return builder.getF64Type();
+  case DType::F16:
+    return builder.getF16Type();
+  case DType::BF16:
+    return builder.getBF16Type();
+  case DType::I8:
+  case DType::U8:
+    return builder.getI8Type();
+  case DType::I16:
+    return builder.getI16Type();
+  case DType::I32:
+    return builder.getI32Type();
+  case DType::I64:
+    return builder.getI64Type();
+  case DType::Bool:
+    return builder.getI1Type();
+  case DType::Other:
+    break;
   }
   return builder.getNoneType();
 }
@@ -159,8 +179,7 @@ const FxTensor *GraphImporter::metadataOf(llvm::StringRef node) const {
 }
 
 Location GraphImporter::location(const FxNode &node) {
-  Location loc = node.file.empty() ? Location(UnknownLoc::get(ctx))
-                                   : FileLineColLoc::get(ctx, node.file, node.line, 0);
+  Location loc = node.file.empty() ? Location(UnknownLoc::get(ctx)) : FileLineColLoc::get(ctx, node.file, node.line, 0);
   if (!node.target.empty())
     loc = NameLoc::get(builder.getStringAttr(node.target), loc);
   return NameLoc::get(builder.getStringAttr(node.name), loc);
@@ -283,9 +302,8 @@ llvm::Error GraphImporter::importGetitem(const FxNode &node) {
   ArrayRef<Tensor> tuple = tensorsOf(node.args[0].text);
   int64_t index = node.args[1].integer;
   if (index < 0 || index >= int64_t(tuple.size()))
-    return llvm::createStringError("FX JSON: node `" + node.name + "`: args[1]: node `" + node.args[0].text +
-                                   "` has " + std::to_string(tuple.size()) + " results, not " +
-                                   std::to_string(index + 1));
+    return llvm::createStringError("FX JSON: node `" + node.name + "`: args[1]: node `" + node.args[0].text + "` has " +
+                                   std::to_string(tuple.size()) + " results, not " + std::to_string(index + 1));
   values[node.name] = {tuple[index]};
   return llvm::Error::success();
 }
@@ -319,15 +337,24 @@ Attribute GraphImporter::argAttribute(const FxArg &arg, SmallVectorImpl<Value> &
     return builder.getDictionaryAttr(builder.getNamedAttr(key, builder.getStringAttr(arg.text)));
   };
   switch (arg.kind) {
-  case FxArg::None: return builder.getUnitAttr();
-  case FxArg::Int: return builder.getI64IntegerAttr(arg.integer);
-  case FxArg::Float: return builder.getF64FloatAttr(arg.real);
-  case FxArg::Bool: return builder.getBoolAttr(arg.integer);
-  case FxArg::String: return builder.getStringAttr(arg.text);
-  case FxArg::DType: return tagged("dtype");
-  case FxArg::Device: return tagged("device");
-  case FxArg::Layout: return tagged("layout");
-  case FxArg::MemoryFormat: return tagged("memory_format");
+  case FxArg::None:
+    return builder.getUnitAttr();
+  case FxArg::Int:
+    return builder.getI64IntegerAttr(arg.integer);
+  case FxArg::Float:
+    return builder.getF64FloatAttr(arg.real);
+  case FxArg::Bool:
+    return builder.getBoolAttr(arg.integer);
+  case FxArg::String:
+    return builder.getStringAttr(arg.text);
+  case FxArg::DType:
+    return tagged("dtype");
+  case FxArg::Device:
+    return tagged("device");
+  case FxArg::Layout:
+    return tagged("layout");
+  case FxArg::MemoryFormat:
+    return tagged("memory_format");
   case FxArg::List: {
     SmallVector<Attribute> items;
     for (const FxArg &item : arg.list)

@@ -15,8 +15,8 @@ public:
 
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> run();
 
-  /// The expression over the function's index arguments. One that is not affine (max, min, or over a symbol that only an
-  /// input's expression binds) becomes an index argument of its own.
+  /// The expression over the function's index arguments. One that is not affine (max, min, or over a symbol that only
+  /// an input's expression binds) becomes an index argument of its own.
   mlir::AffineExpr affine(const FxExpr &expr);
   llvm::SmallVector<mlir::AffineExpr, 4> affine(llvm::ArrayRef<FxExpr> exprs);
   mlir::Value indexValue(mlir::OpBuilder &b, mlir::Location loc, mlir::AffineExpr expr);

@@ -1,12 +1,12 @@
 /// FX graph -> one func.func on tensors.
 ///
-/// Each FX node's target is looked up in a table of lowerings, one function per op, in one file per family. A lowering builds
-/// `linalg`, `tensor`, `arith`, `math` and `accel` ops through a NodeImporter, or refuses with a reason; a node that is refused
-/// or has no lowering becomes `accel.aten_call`.
+/// Each FX node's target is looked up in a table of lowerings, one function per op, in one file per family. A lowering
+/// builds `linalg`, `tensor`, `arith`, `math` and `accel` ops through a NodeImporter, or refuses with a reason; a node
+/// that is refused or has no lowering becomes `accel.aten_call`.
 ///
-/// Form of the IR: a pointwise op is a `linalg.generic` with parallel loops only and an identity map for its result; a reduction is a
-/// `linalg.reduce` whose body combines two partial results (what comes before it is a pointwise op of its own); views are
-/// `accel.view` and `accel.reshape`.
+/// Form of the IR: a pointwise op is a `linalg.generic` with parallel loops only and an identity map for its result; a
+/// reduction is a `linalg.reduce` whose body combines two partial results (what comes before it is a pointwise op of
+/// its own); views are `accel.view` and `accel.reshape`.
 #ifndef ACCEL_COMPILER_IMPORT_IMPORTER_H
 #define ACCEL_COMPILER_IMPORT_IMPORTER_H
 
@@ -23,7 +23,8 @@
 
 namespace accel {
 
-/// A tensor during import: its SSA value, its PyTorch dtype (MLIR's integers have no sign) and its sizes over the function's symbols.
+/// A tensor during import: its SSA value, its PyTorch dtype (MLIR's integers have no sign) and its sizes over the
+/// function's symbols.
 struct Tensor {
   mlir::Value value;
   DType dtype = DType::F32;
@@ -45,7 +46,8 @@ public:
 
   mlir::ImplicitLocOpBuilder &b;
 
-  //===-- Arguments: by position or keyword; null or a default where they are absent or None ---------------------------===//
+  //===-- Arguments: by position or keyword; null or a default where they are absent or None
+  //---------------------------===//
   llvm::StringRef target() const { return node.target; }
   const FxArg *arg(unsigned index, llvm::StringRef keyword) const;
   mlir::FailureOr<Tensor> tensor(unsigned index, llvm::StringRef keyword);
@@ -79,14 +81,16 @@ public:
   /// `dim` wrapped into [0, rank); refuses what is out of range. A rank of 0 counts as 1, as in PyTorch.
   mlir::FailureOr<int64_t> wrapDim(int64_t dim, int64_t rank);
 
-  //===-- What eager would yield ---------------------------------------------------------------------------------------===//
+  //===-- What eager would yield
+  //---------------------------------------------------------------------------------------===//
   unsigned numResults() const { return node.results.size(); }
   /// Whether result `k` is a tensor (and not None).
   bool hasResult(unsigned k) const;
   DType resultDType(unsigned k = 0) const;
   llvm::SmallVector<mlir::AffineExpr> resultSizes(unsigned k = 0);
 
-  //===-- Building -------------------------------------------------------------------------------------------------------===//
+  //===-- Building
+  //-------------------------------------------------------------------------------------------------------===//
   mlir::Type type(DType dtype) const;
   mlir::RankedTensorType type(DType dtype, llvm::ArrayRef<mlir::AffineExpr> sizes) const;
   mlir::AffineExpr constant(int64_t value) const;
@@ -98,21 +102,19 @@ public:
   mlir::Value empty(DType dtype, llvm::ArrayRef<mlir::AffineExpr> sizes);
 
   using Body = llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
-  using MultiBody =
-      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
+  using MultiBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)>;
   /// A linalg.generic over `sizes`: the inputs broadcast as in PyTorch, `body` gets one scalar of each in its own dtype
   /// (bool as i1) and returns one of `dtype`.
   Tensor pointwise(llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<mlir::AffineExpr> sizes, DType dtype, Body body);
   /// The same with each input's own map from the result's dimensions to its indices.
   Tensor pointwise(llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<mlir::AffineMap> maps,
                    llvm::ArrayRef<mlir::AffineExpr> sizes, DType dtype, Body body);
-  /// A linalg.reduce over `dims` (kept out of the results). `init` and `combine` give one value per input; `combine` gets
-  /// (inputs..., accumulators...) and is associative and commutative.
+  /// A linalg.reduce over `dims` (kept out of the results). `init` and `combine` give one value per input; `combine`
+  /// gets (inputs..., accumulators...) and is associative and commutative.
   llvm::SmallVector<Tensor> reduce(llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<int64_t> dims,
                                    llvm::ArrayRef<mlir::TypedAttr> init, MultiBody combine);
   /// A view by a map from result dimensions to source indices. Its symbols are the function's.
-  Tensor view(const Tensor &source, llvm::ArrayRef<mlir::AffineExpr> sizes,
-              llvm::ArrayRef<mlir::AffineExpr> indices);
+  Tensor view(const Tensor &source, llvm::ArrayRef<mlir::AffineExpr> sizes, llvm::ArrayRef<mlir::AffineExpr> indices);
   Tensor reshape(const Tensor &source, llvm::ArrayRef<mlir::AffineExpr> sizes);
   /// The dimensions in the given order: result dimension i is source dimension order[i].
   Tensor permute(const Tensor &source, llvm::ArrayRef<int64_t> order);
@@ -125,8 +127,10 @@ public:
   /// [.., M, K] x [.., K, N] of rank 2 or 3, accumulating in f32 for low precision.
   Tensor matmul(const Tensor &a, const Tensor &b);
 
-  //===-- Ending -----------------------------------------------------------------------------------------------------===//
-  /// Sets the results, in order; a Tensor without a value for one that is None or unused. A dtype that differs from eager's is cast.
+  //===-- Ending
+  //-----------------------------------------------------------------------------------------------------===//
+  /// Sets the results, in order; a Tensor without a value for one that is None or unused. A dtype that differs from
+  /// eager's is cast.
   mlir::LogicalResult yield(llvm::ArrayRef<Tensor> results);
   /// Gives the whole node to PyTorch's library by choice: `why` is shown by explain.
   mlir::LogicalResult callLibrary(const llvm::Twine &why);
@@ -169,7 +173,8 @@ struct ImportStatistics {
   std::vector<Call> fallbacks;
 };
 
-/// Imports a graph. On failure the error names node and field. `fallback` is false when an op without a lowering is an error.
+/// Imports a graph. On failure the error names node and field. `fallback` is false when an op without a lowering is an
+/// error.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> importFxGraph(const FxGraph &graph, mlir::MLIRContext *context,
                                                                 bool fallback, ImportStatistics &statistics);
 

@@ -14,7 +14,8 @@ std::optional<int64_t> Tensor::size(int64_t d) const {
   return constant ? std::optional<int64_t>(constant.getValue()) : std::nullopt;
 }
 
-//===-- Arguments ---------------------------------------------------------------------------------------------------===//
+//===-- Arguments
+//---------------------------------------------------------------------------------------------------===//
 
 const FxArg *NodeImporter::arg(unsigned index, StringRef keyword) const {
   const FxArg *found = index < node.args.size() ? &node.args[index] : nullptr;
@@ -168,7 +169,8 @@ FailureOr<int64_t> NodeImporter::wrapDim(int64_t dim, int64_t rank) {
   return dim < 0 ? dim + range : dim;
 }
 
-//===-- What eager would yield --------------------------------------------------------------------------------------===//
+//===-- What eager would yield
+//--------------------------------------------------------------------------------------===//
 
 bool NodeImporter::hasResult(unsigned k) const {
   return k < node.results.size() && node.results[k].kind == FxResult::Tensor;
@@ -183,7 +185,8 @@ SmallVector<AffineExpr> NodeImporter::resultSizes(unsigned k) {
   return {sizes.begin(), sizes.end()};
 }
 
-//===-- Building ------------------------------------------------------------------------------------------------------===//
+//===-- Building
+//------------------------------------------------------------------------------------------------------===//
 
 Type NodeImporter::type(DType dtype) const { return graph.elementType(dtype); }
 
@@ -233,7 +236,8 @@ Tensor NodeImporter::pointwise(ArrayRef<Tensor> inputs, ArrayRef<AffineExpr> siz
   return pointwise(inputs, maps, sizes, dtype, body);
 }
 
-/// A guard may hold a symbolic size equal to a number that another operand has. Calls `use(input dimension, loop)` for each pair.
+/// A guard may hold a symbolic size equal to a number that another operand has. Calls `use(input dimension, loop)` for
+/// each pair.
 static void forEachLoop(const Tensor &input, AffineMap map, llvm::function_ref<void(int64_t, unsigned)> use) {
   for (auto [d, index] : llvm::enumerate(map.getResults()))
     if (auto loop = dyn_cast<AffineDimExpr>(index))
@@ -260,17 +264,17 @@ Tensor NodeImporter::pointwise(ArrayRef<Tensor> inputs, ArrayRef<AffineMap> maps
         known[d] = sizes[loop];
     });
     bool isKnown = ArrayRef<AffineExpr>(known) == ArrayRef<AffineExpr>(input.sizes);
-    values.push_back(isKnown ? input.value : view(input, known, b.getMultiDimIdentityMap(input.rank()).getResults()).value);
+    values.push_back(isKnown ? input.value
+                             : view(input, known, b.getMultiDimIdentityMap(input.rank()).getResults()).value);
   }
   Value init = empty(dtype, sizes);
   SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(
-      b, TypeRange(init.getType()), values, ValueRange(init), allMaps, iterators,
-      [&](OpBuilder &nested, Location loc, ValueRange args) {
-        ImplicitLocOpBuilder nestedB(loc, nested);
-        Value result = body(nestedB, args.drop_back());
-        linalg::YieldOp::create(nestedB, result);
-      });
+  auto generic = linalg::GenericOp::create(b, TypeRange(init.getType()), values, ValueRange(init), allMaps, iterators,
+                                           [&](OpBuilder &nested, Location loc, ValueRange args) {
+                                             ImplicitLocOpBuilder nestedB(loc, nested);
+                                             Value result = body(nestedB, args.drop_back());
+                                             linalg::YieldOp::create(nestedB, result);
+                                           });
   return {generic.getResult(0), dtype, llvm::to_vector<4>(sizes)};
 }
 
@@ -288,11 +292,10 @@ SmallVector<Tensor> NodeImporter::reduce(ArrayRef<Tensor> inputs, ArrayRef<int64
   }
   SmallVector<int64_t> sorted(dims);
   llvm::sort(sorted);
-  auto op = linalg::ReduceOp::create(b, values, inits, sorted,
-                                     [&](OpBuilder &nested, Location loc, ValueRange args) {
-                                       ImplicitLocOpBuilder nestedB(loc, nested);
-                                       linalg::YieldOp::create(nestedB, combine(nestedB, args));
-                                     });
+  auto op = linalg::ReduceOp::create(b, values, inits, sorted, [&](OpBuilder &nested, Location loc, ValueRange args) {
+    ImplicitLocOpBuilder nestedB(loc, nested);
+    linalg::YieldOp::create(nestedB, combine(nestedB, args));
+  });
   SmallVector<Tensor> results;
   for (auto [result, input] : llvm::zip(op->getResults(), inputs))
     results.push_back({result, input.dtype, sizes});
@@ -312,8 +315,8 @@ Tensor NodeImporter::view(const Tensor &source, ArrayRef<AffineExpr> sizes, Arra
   for (AffineExpr e : indices)
     mapped.push_back(e.replaceSymbols(replacements));
   AffineMap map = AffineMap::get(sizes.size(), symbols.size(), mapped, b.getContext());
-  Value result = ViewOp::create(b, type(source.dtype, sizes), source.value, symbols, dynamicSizes(sizes),
-                                AffineMapAttr::get(map));
+  Value result =
+      ViewOp::create(b, type(source.dtype, sizes), source.value, symbols, dynamicSizes(sizes), AffineMapAttr::get(map));
   return {result, source.dtype, SmallVector<AffineExpr, 4>(sizes)};
 }
 
@@ -353,9 +356,8 @@ Tensor NodeImporter::concat(ArrayRef<Tensor> parts, int64_t dim) {
 }
 
 Tensor NodeImporter::fill(double value, ArrayRef<AffineExpr> sizes, DType dtype) {
-  return pointwise({}, sizes, dtype, [&](ImplicitLocOpBuilder &nested, ValueRange) {
-    return scalarConstant(nested, value, dtype);
-  });
+  return pointwise({}, sizes, dtype,
+                   [&](ImplicitLocOpBuilder &nested, ValueRange) { return scalarConstant(nested, value, dtype); });
 }
 
 Tensor NodeImporter::cast(const Tensor &source, DType dtype) {

@@ -8,16 +8,27 @@ namespace accel {
 
 Type scalarType(MLIRContext *context, DType dtype) {
   switch (dtype) {
-  case DType::F32: return Float32Type::get(context);
-  case DType::F64: return Float64Type::get(context);
-  case DType::F16: return Float16Type::get(context);
-  case DType::BF16: return BFloat16Type::get(context);
-  case DType::I8: case DType::U8: return IntegerType::get(context, 8);
-  case DType::I16: return IntegerType::get(context, 16);
-  case DType::I32: return IntegerType::get(context, 32);
-  case DType::I64: return IntegerType::get(context, 64);
-  case DType::Bool: return IntegerType::get(context, 1);
-  case DType::Other: break;
+  case DType::F32:
+    return Float32Type::get(context);
+  case DType::F64:
+    return Float64Type::get(context);
+  case DType::F16:
+    return Float16Type::get(context);
+  case DType::BF16:
+    return BFloat16Type::get(context);
+  case DType::I8:
+  case DType::U8:
+    return IntegerType::get(context, 8);
+  case DType::I16:
+    return IntegerType::get(context, 16);
+  case DType::I32:
+    return IntegerType::get(context, 32);
+  case DType::I64:
+    return IntegerType::get(context, 64);
+  case DType::Bool:
+    return IntegerType::get(context, 1);
+  case DType::Other:
+    break;
   }
   return NoneType::get(context);
 }

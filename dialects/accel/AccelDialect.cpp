@@ -28,15 +28,13 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
   if (s.getNumDims() || t.getNumDims())
     return emitError() << "layout maps take symbols only, got " << (s.getNumDims() ? sizes : strides);
   if (s.getNumResults() != t.getNumResults() || s.getNumSymbols() != t.getNumSymbols())
-    return emitError() << "layout has " << s.getNumResults() << " sizes over " << s.getNumSymbols()
-                       << " symbols but " << t.getNumResults() << " strides over "
-                       << t.getNumSymbols();
+    return emitError() << "layout has " << s.getNumResults() << " sizes over " << s.getNumSymbols() << " symbols but "
+                       << t.getNumResults() << " strides over " << t.getNumSymbols();
   return success();
 }
 
-LogicalResult TileConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                     int64_t vectorLoop, int64_t vector, int64_t block,
-                                     int64_t rows, int64_t grain) {
+LogicalResult TileConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t vectorLoop, int64_t vector,
+                                     int64_t block, int64_t rows, int64_t grain) {
   if (vectorLoop < -1)
     return emitError() << "vector_loop is " << vectorLoop << ", expected a loop's number or -1";
   if (vector < 1 || (vector & (vector - 1)))

@@ -41,7 +41,8 @@ bool isLinear(AffineExpr expr) {
 
 } // namespace
 
-//===-- accel.view --------------------------------------------------------------------------------------------------===//
+//===-- accel.view
+//--------------------------------------------------------------------------------------------------===//
 
 LogicalResult ViewOp::verify() {
   AffineMap map = getMap();
@@ -54,8 +55,7 @@ LogicalResult ViewOp::verify() {
     return emitOpError() << "map " << getMapAttr() << " does not take " << result.getRank() << " dimensions to "
                          << source.getRank();
   if (map.getNumSymbols() != getSymbols().size())
-    return emitOpError() << "map has " << map.getNumSymbols() << " symbols but " << getSymbols().size()
-                         << " are given";
+    return emitOpError() << "map has " << map.getNumSymbols() << " symbols but " << getSymbols().size() << " are given";
   for (auto [i, expr] : llvm::enumerate(map.getResults()))
     if (!isLinear(expr))
       return emitOpError() << "result " << i << " of " << getMapAttr() << " is not linear in the dimensions";
@@ -93,7 +93,8 @@ void ViewOp::getCanonicalizationPatterns(RewritePatternSet &results, MLIRContext
   results.add<ComposeViews>(context);
 }
 
-//===-- accel.reshape, accel.concat ---------------------------------------------------------------------------------===//
+//===-- accel.reshape, accel.concat
+//---------------------------------------------------------------------------------===//
 
 LogicalResult ReshapeOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
@@ -101,10 +102,8 @@ LogicalResult ReshapeOp::verify() {
   if (source.getElementType() != result.getElementType())
     return emitOpError() << "changes the element type from " << source.getElementType() << " to "
                          << result.getElementType();
-  if (source.hasStaticShape() && result.hasStaticShape() &&
-      source.getNumElements() != result.getNumElements())
-    return emitOpError() << "takes " << source.getNumElements() << " elements to "
-                         << result.getNumElements();
+  if (source.hasStaticShape() && result.hasStaticShape() && source.getNumElements() != result.getNumElements())
+    return emitOpError() << "takes " << source.getNumElements() << " elements to " << result.getNumElements();
   return verifySizes(*this, getResult(), getSizes());
 }
 
@@ -135,15 +134,15 @@ LogicalResult ConcatOp::verify() {
   return verifySizes(*this, getResult(), getSizes());
 }
 
-//===-- accel.aten_call ---------------------------------------------------------------------------------------------===//
+//===-- accel.aten_call
+//---------------------------------------------------------------------------------------------===//
 
 LogicalResult AtenCallOp::verify() {
   if (getKind() != "library" && getKind() != "fallback")
     return emitOpError() << "kind is \"" << getKind() << "\", expected \"library\" or \"fallback\"";
   if (auto layouts = getResultLayoutsAttr())
     if (layouts.size() != getNumResults())
-      return emitOpError() << "has " << layouts.size() << " result layouts for " << getNumResults()
-                           << " results";
+      return emitOpError() << "has " << layouts.size() << " result layouts for " << getNumResults() << " results";
   int64_t count = getOperands().size();
   WalkResult found = WalkResult::advance();
   getOperation()->getAttrDictionary().walk([&](OperandAttr operand) {
@@ -154,13 +153,13 @@ LogicalResult AtenCallOp::verify() {
   return failure(found.wasInterrupted());
 }
 
-void AtenCallOp::getEffects(
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+void AtenCallOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   if (getEffects())
     effects.emplace_back(MemoryEffects::Write::get());
 }
 
-//===-- accel.fusion, accel.kernel, accel.launch --------------------------------------------------------------------===//
+//===-- accel.fusion, accel.kernel, accel.launch
+//--------------------------------------------------------------------===//
 
 namespace {
 LogicalResult verifyLoops(Operation *op, Block &body, int64_t loops) {
@@ -172,8 +171,8 @@ LogicalResult verifyLoops(Operation *op, Block &body, int64_t loops) {
     if (!attr)
       return inner.emitOpError() << "in a kernel has no '" << kLoopsAttr << "'";
     if (attr.size() != int64_t(linalgOp.getNumLoops()))
-      return inner.emitOpError() << "has " << linalgOp.getNumLoops() << " dimensions but '" << kLoopsAttr
-                                 << "' names " << attr.size();
+      return inner.emitOpError() << "has " << linalgOp.getNumLoops() << " dimensions but '" << kLoopsAttr << "' names "
+                                 << attr.size();
     for (int64_t loop : attr.asArrayRef())
       if (loop < -1 || loop >= loops)
         return inner.emitOpError() << "runs over loop " << loop << " of " << loops;
@@ -192,20 +191,17 @@ LogicalResult FusionOp::verify() {
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> in, ArrayRef<Type> out, function_interface_impl::VariadicFlag,
                   std::string &) { return b.getFunctionType(in, out); };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, false, getFunctionTypeAttrName(result.name), build, getArgAttrsAttrName(result.name),
-      getResAttrsAttrName(result.name));
+  return function_interface_impl::parseFunctionOp(parser, result, false, getFunctionTypeAttrName(result.name), build,
+                                                  getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
 }
 
 void KernelOp::print(OpAsmPrinter &p) {
-  function_interface_impl::printFunctionOp(p, *this, false, getFunctionTypeAttrName(),
-                                           getArgAttrsAttrName(), getResAttrsAttrName());
+  function_interface_impl::printFunctionOp(p, *this, false, getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                           getResAttrsAttrName());
 }
 
 LayoutAttr KernelOp::argLayout(unsigned i) { return getArgAttrOfType<LayoutAttr>(i, kLayoutAttr); }
-LayoutAttr KernelOp::resultLayout(unsigned i) {
-  return getResultAttrOfType<LayoutAttr>(i, kLayoutAttr);
-}
+LayoutAttr KernelOp::resultLayout(unsigned i) { return getResultAttrOfType<LayoutAttr>(i, kLayoutAttr); }
 
 LogicalResult KernelOp::verify() {
   bool sawIndex = false;

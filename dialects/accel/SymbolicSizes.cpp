@@ -29,8 +29,7 @@ bool factorLess(AffineExpr a, AffineExpr b) {
   if (auto ca = dyn_cast<AffineConstantExpr>(a))
     return ca.getValue() < cast<AffineConstantExpr>(b).getValue();
   auto ba = cast<AffineBinaryOpExpr>(a), bb = cast<AffineBinaryOpExpr>(b);
-  return ba.getLHS() == bb.getLHS() ? factorLess(ba.getRHS(), bb.getRHS())
-                                    : factorLess(ba.getLHS(), bb.getLHS());
+  return ba.getLHS() == bb.getLHS() ? factorLess(ba.getRHS(), bb.getRHS()) : factorLess(ba.getLHS(), bb.getLHS());
 }
 
 bool monomialLess(const Monomial &a, const Monomial &b) {
@@ -122,13 +121,12 @@ AffineExpr SymbolicSizes::exprOf(Value index) {
         return nullptr;
     }
     ArrayRef<AffineExpr> all = operands;
-    expr = normalize(map.getResult(0).replaceDimsAndSymbols(all.take_front(map.getNumDims()),
-                                                            all.drop_front(map.getNumDims())));
+    expr = normalize(
+        map.getResult(0).replaceDimsAndSymbols(all.take_front(map.getNumDims()), all.drop_front(map.getNumDims())));
   } else if (auto dim = dyn_cast_or_null<tensor::DimOp>(def)) {
     if (auto d = dim.getConstantIndex())
       expr = sizeOf(dim.getSource(), *d);
-  } else if (def && def->getNumOperands() == 2 &&
-             isa<arith::AddIOp, arith::MulIOp, arith::SubIOp>(def)) {
+  } else if (def && def->getNumOperands() == 2 && isa<arith::AddIOp, arith::MulIOp, arith::SubIOp>(def)) {
     AffineExpr a = exprOf(def->getOperand(0)), b = exprOf(def->getOperand(1));
     if (a && b)
       expr = normalize(isa<arith::AddIOp>(def) ? a + b : isa<arith::MulIOp>(def) ? a * b : a - b);
@@ -162,9 +160,7 @@ AffineExpr SymbolicSizes::sizeOf(Value tensor, unsigned dim) {
   if (auto concat = dyn_cast<ConcatOp>(def))
     return exprOf(concat.getSizes()[dynamic]);
   if (auto fusion = dyn_cast<FusionOp>(def))
-    return sizeOf(fusion.getBody().front().getTerminator()->getOperand(
-                      cast<OpResult>(tensor).getResultNumber()),
-                  dim);
+    return sizeOf(fusion.getBody().front().getTerminator()->getOperand(cast<OpResult>(tensor).getResultNumber()), dim);
   if (auto call = dyn_cast<AtenCallOp>(def)) {
     auto layouts = call.getResultLayoutsAttr();
     // A library call carries the dynamic sizes of its only result as its last operands.

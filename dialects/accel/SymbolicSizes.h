@@ -45,13 +45,12 @@ private:
   llvm::DenseMap<mlir::Value, mlir::AffineExpr> exprs;
 };
 
-/// The expression as a sum of products in one fixed order, so that equal polynomials are the same object. floordiv, ceildiv
-/// and mod count as factors of their own.
+/// The expression as a sum of products in one fixed order, so that equal polynomials are the same object. floordiv,
+/// ceildiv and mod count as factors of their own.
 mlir::AffineExpr normalize(mlir::AffineExpr expr);
 
 /// Row-major strides of the given sizes: the last is 1. A size of zero counts as 1, as in PyTorch, when it is constant.
-llvm::SmallVector<mlir::AffineExpr> contiguousStrides(llvm::ArrayRef<mlir::AffineExpr> sizes,
-                                                      mlir::MLIRContext *ctx);
+llvm::SmallVector<mlir::AffineExpr> contiguousStrides(llvm::ArrayRef<mlir::AffineExpr> sizes, mlir::MLIRContext *ctx);
 
 } // namespace accel
 

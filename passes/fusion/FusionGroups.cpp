@@ -236,8 +236,7 @@ FusionVerdict FusionGroups::canFuse(FusionGroup &producer, FusionGroup &consumer
       direct = true;
       if (!read.map)
         return FusionVerdict::no("it reads the value through a view with symbolic offsets");
-      if (FusionVerdict verdict =
-              bindReads(resultLoops(def, producer.loops[def]), read.map, consumer.loops[op]);
+      if (FusionVerdict verdict = bindReads(resultLoops(def, producer.loops[def]), read.map, consumer.loops[op]);
           !verdict)
         return verdict;
     }
@@ -305,8 +304,8 @@ void FusionGroups::forEachDependency(Operation *op, llvm::function_ref<void(Oper
 }
 
 bool FusionGroups::wouldCycle(FusionGroup &producer, FusionGroup &consumer) {
-  // Is there a way from one group to the other through an op that is in neither? Views are looked through, for a fusion has its
-  // own copies of them. Siblings need both directions.
+  // Is there a way from one group to the other through an op that is in neither? Views are looked through, for a fusion
+  // has its own copies of them. Siblings need both directions.
   auto reaches = [&](FusionGroup &target, FusionGroup &from) {
     unsigned first = ~0u;
     for (Operation *op : target.ops)

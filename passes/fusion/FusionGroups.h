@@ -1,8 +1,8 @@
 /// Which tensor ops share a kernel, and why others don't.
 ///
-/// A group is a set of ops over one loop nest: `parallel` loops, inside which `row` loops are run over by every reduction of the
-/// group. Each op's dimensions are loops of the group, or -1 where the dimension's size is 1. Softmax, for example, is one group of
-/// four ops: loop 0 is the row, loop 1 (a row loop) the column.
+/// A group is a set of ops over one loop nest: `parallel` loops, inside which `row` loops are run over by every
+/// reduction of the group. Each op's dimensions are loops of the group, or -1 where the dimension's size is 1. Softmax,
+/// for example, is one group of four ops: loop 0 is the row, loop 1 (a row loop) the column.
 #ifndef ACCEL_PASSES_FUSION_FUSIONGROUPS_H
 #define ACCEL_PASSES_FUSION_FUSIONGROUPS_H
 
@@ -26,7 +26,8 @@ struct FusionVerdict {
 
 /// A pointwise op or a reduction on tensors: what fusion moves around.
 bool isFusable(mlir::Operation *op);
-/// Whether evaluating the op once more costs about as much as reading its result: no transcendental, division or reduction.
+/// Whether evaluating the op once more costs about as much as reading its result: no transcendental, division or
+/// reduction.
 bool isCheap(mlir::Operation *op);
 /// Dimensions that a linalg op reduces over.
 llvm::SmallVector<unsigned> reductionDims(mlir::Operation *op);

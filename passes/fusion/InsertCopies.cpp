@@ -106,8 +106,8 @@ struct InsertCopies : impl::InsertCopiesPassBase<InsertCopies> {
           }
           for (unsigned d = 0; same && d < placement->sizes.size(); ++d) {
             auto size = dyn_cast<AffineConstantExpr>(placement->sizes[d]);
-            same = (size && size.getValue() <= 1) ||
-                   placement->strides[d] == layout.getStrides().getValue().getResult(d);
+            same =
+                (size && size.getValue() <= 1) || placement->strides[d] == layout.getStrides().getValue().getResult(d);
           }
           if (same)
             continue;

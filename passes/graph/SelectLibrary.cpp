@@ -35,9 +35,9 @@ struct SelectLibrary : impl::SelectLibraryPassBase<SelectLibrary> {
       // The result lies in memory of ours, which the launcher passes as `out`.
       auto call = AtenCallOp::create(builder, op->getLoc(), op->getResultTypes(),
                                      b.getStringAttr(isa<linalg::MatmulOp>(op) ? "aten::mm" : "aten::bmm"),
-                                     b.getStringAttr("out"), b.getStringAttr("library"), op->getOperands().take_front(2),
-                                     b.getArrayAttr(operands), DictionaryAttr(), StringAttr(), ArrayAttr(), ArrayAttr(),
-                                     ArrayAttr(), UnitAttr());
+                                     b.getStringAttr("out"), b.getStringAttr("library"),
+                                     op->getOperands().take_front(2), b.getArrayAttr(operands), DictionaryAttr(),
+                                     StringAttr(), ArrayAttr(), ArrayAttr(), ArrayAttr(), UnitAttr());
       // The sizes of a dynamic result are those of the destination it replaces.
       SmallVector<Value> sizes;
       if (Operation *empty = fill.getOutputs()[0].getDefiningOp())

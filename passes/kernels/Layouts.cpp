@@ -49,11 +49,16 @@ int64_t representative(AffineExpr expr) {
     return 1;
   int64_t a = representative(binary.getLHS()), b = representative(binary.getRHS());
   switch (expr.getKind()) {
-  case AffineExprKind::Add: return a + b;
-  case AffineExprKind::Mul: return a * b;
-  case AffineExprKind::FloorDiv: return b ? a / b : 1;
-  case AffineExprKind::CeilDiv: return b ? (a + b - 1) / b : 1;
-  default: return b ? a % b : 1;
+  case AffineExprKind::Add:
+    return a + b;
+  case AffineExprKind::Mul:
+    return a * b;
+  case AffineExprKind::FloorDiv:
+    return b ? a / b : 1;
+  case AffineExprKind::CeilDiv:
+    return b ? (a + b - 1) / b : 1;
+  default:
+    return b ? a % b : 1;
   }
 }
 
@@ -125,9 +130,8 @@ std::optional<Placement> Layouts::fresh(Value tensor) {
       auto func = cast<func::FuncOp>(ret->getParentOp());
       if (auto layout = func.getResultAttrOfType<LayoutAttr>(use.getOperandNumber(), kLayoutAttr)) {
         placement.strides = llvm::to_vector(layout.getStrides().getValue().getResults());
-        bool dense = llvm::all_of(llvm::zip(placement.sizes, placement.strides), [](auto pair) {
-          return isOne(std::get<0>(pair)) || !isZero(std::get<1>(pair));
-        });
+        bool dense = llvm::all_of(llvm::zip(placement.sizes, placement.strides),
+                                  [](auto pair) { return isOne(std::get<0>(pair)) || !isZero(std::get<1>(pair)); });
         if (dense)
           return placement;
       }
@@ -174,8 +178,7 @@ std::optional<Placement> Layouts::compute(Value tensor) {
       return std::nullopt;
     return Placement{source->root, newSizes, *strides, source->offset};
   }
-  if (auto concat = dyn_cast_or_null<ConcatOp>(concatOfPart(tensor));
-      concat && !isa<AtenCallOp, ConcatOp>(def)) {
+  if (auto concat = dyn_cast_or_null<ConcatOp>(concatOfPart(tensor)); concat && !isa<AtenCallOp, ConcatOp>(def)) {
     std::optional<Placement> whole = placementOf(concat.getResult());
     if (!whole)
       return std::nullopt;

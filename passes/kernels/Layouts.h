@@ -1,7 +1,7 @@
 /// Where each tensor of a host function lies in memory.
 ///
-/// Memory belongs to roots: function arguments, results of kernels and of ATen calls, and concatenations. Views, reshapes and
-/// the parts of a concatenation share their root's.
+/// Memory belongs to roots: function arguments, results of kernels and of ATen calls, and concatenations. Views,
+/// reshapes and the parts of a concatenation share their root's.
 #ifndef ACCEL_PASSES_KERNELS_LAYOUTS_H
 #define ACCEL_PASSES_KERNELS_LAYOUTS_H
 
@@ -47,7 +47,8 @@ std::optional<llvm::SmallVector<mlir::AffineExpr>> reshapeStrides(llvm::ArrayRef
 /// The concatenation that a value is written into in place: its only user, once. Null if there is none.
 mlir::Operation *concatOfPart(mlir::Value value);
 
-/// The expression's value where symbol k is a large number of its own: tells the order of sizes where they are symbolic.
+/// The expression's value where symbol k is a large number of its own: tells the order of sizes where they are
+/// symbolic.
 int64_t representative(mlir::AffineExpr expr);
 
 } // namespace accel

@@ -20,8 +20,8 @@ namespace {
 constexpr int64_t kBlock = 4096;
 /// Elements that a unit should have at least: finding out where it starts costs as much as some tens of them.
 constexpr int64_t kUnit = 1024;
-/// Tile of a transposition: rows by elements of the vector loop. A cache line of 16 f32 is read whole while it is in the L1
-/// cache: 256 lines are 16 KiB.
+/// Tile of a transposition: rows by elements of the vector loop. A cache line of 16 f32 is read whole while it is in
+/// the L1 cache: 256 lines are 16 KiB.
 constexpr int64_t kTransposeRows = 16, kTransposeBlock = 256;
 /// Elements worth waking a thread for: about 10 µs of memory traffic at 10 GB/s.
 constexpr int64_t kGrain = 16384;
@@ -112,9 +112,9 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
       if (l != vectorLoop)
         other = l;
     return other >= 0 && llvm::any_of(loops.accesses(), [&](const Access &access) {
-      AffineExpr along = access.strides[vectorLoop];
-      return along && !isConstant(along, 0) && !isConstant(along, 1) && isConstant(access.strides[other], 1);
-    });
+             AffineExpr along = access.strides[vectorLoop];
+             return along && !isConstant(along, 0) && !isConstant(along, 1) && isConstant(access.strides[other], 1);
+           });
   }
 
   /// As many iterations of the innermost other parallel loop as make a unit of work large enough.
@@ -137,14 +137,13 @@ struct VerifyTileConfigs : impl::VerifyTileConfigsPassBase<VerifyTileConfigs> {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       std::optional<TileConfigAttr> config = kernel.getTileConfig();
       if (!config || !kernel.getTarget()) {
-        kernel.emitError() << "kernel '" << kernel.getSymName() << "' has no "
-                           << (config ? "target" : "tile_config");
+        kernel.emitError() << "kernel '" << kernel.getSymName() << "' has no " << (config ? "target" : "tile_config");
         return signalPassFailure();
       }
       int64_t count = KernelLoops(kernel).loops().size();
       if (config->getVectorLoop() >= count) {
-        kernel.emitError() << "kernel '" << kernel.getSymName() << "' has " << count
-                           << " loops, its vector_loop is " << config->getVectorLoop();
+        kernel.emitError() << "kernel '" << kernel.getSymName() << "' has " << count << " loops, its vector_loop is "
+                           << config->getVectorLoop();
         return signalPassFailure();
       }
     }

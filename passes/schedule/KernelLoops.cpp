@@ -32,9 +32,7 @@ void addTerms(AffineExpr expr, AffineExpr factor, ArrayRef<int64_t> dimLoops, ll
 
 } // namespace
 
-ArrayRef<int64_t> loopsOf(Operation *op) {
-  return op->getAttrOfType<DenseI64ArrayAttr>(kLoopsAttr).asArrayRef();
-}
+ArrayRef<int64_t> loopsOf(Operation *op) { return op->getAttrOfType<DenseI64ArrayAttr>(kLoopsAttr).asArrayRef(); }
 
 SmallVector<int64_t> resultLoopsOf(Operation *op) {
   SmallVector<unsigned> reduced = reductionDims(op);
@@ -129,9 +127,7 @@ void KernelLoops::sortAndCollapse() {
   };
   collect(list);
   llvm::SmallDenseSet<int64_t> pinned;
-  op.getBody().walk([&](linalg::IndexOp index) {
-    pinned.insert(loopsOf(index->getParentOp())[index.getDim()]);
-  });
+  op.getBody().walk([&](linalg::IndexOp index) { pinned.insert(loopsOf(index->getParentOp())[index.getDim()]); });
 
   // The order of the access that spans the most loops, stores before loads.
   auto span = [&](const Access &access, bool rows) {

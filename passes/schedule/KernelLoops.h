@@ -1,4 +1,5 @@
-/// A kernel's loop nest as the code generators see it: which loops there are, how each tensor is walked, and in which order.
+/// A kernel's loop nest as the code generators see it: which loops there are, how each tensor is walked, and in which
+/// order.
 #ifndef ACCEL_PASSES_SCHEDULE_KERNELLOOPS_H
 #define ACCEL_PASSES_SCHEDULE_KERNELLOOPS_H
 
@@ -7,7 +8,8 @@
 
 namespace accel {
 
-/// A loop of the nest: one of the kernel's loops, or several that memory order lets run as one. Sizes are over the kernel's symbols.
+/// A loop of the nest: one of the kernel's loops, or several that memory order lets run as one. Sizes are over the
+/// kernel's symbols.
 struct NestLoop {
   llvm::SmallVector<int64_t> kernelLoops; // outermost first
   mlir::AffineExpr size;
@@ -16,9 +18,9 @@ struct NestLoop {
 
 /// One tensor read or written by strides: element address = base + sum(index of loop l * strides[l]) + offset.
 struct Access {
-  mlir::Value tensor;        // the kernel's argument, or the value yielded
-  int64_t result = -1;       // number of the result when it is a store
-  bool isGather = false;     // read by tensor.extract; strides hold where the position follows the loop, else null
+  mlir::Value tensor;    // the kernel's argument, or the value yielded
+  int64_t result = -1;   // number of the result when it is a store
+  bool isGather = false; // read by tensor.extract; strides hold where the position follows the loop, else null
   llvm::SmallVector<mlir::AffineExpr> strides; // by nest loop, in elements
   mlir::AffineExpr offset;
 };

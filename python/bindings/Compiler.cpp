@@ -1,9 +1,10 @@
-// The extension module `_compiler`: FX JSON in, bundle out. Importing it loads LLVM, so that only a process that compiles does.
+// The extension module `_compiler`: FX JSON in, bundle out. Importing it loads LLVM, so that only a process that
+// compiles does.
 #include "compiler/Compiler.h"
 
+#include <nlohmann/json.hpp>
 #include <pybind11/functional.h>
 #include <pybind11/pybind11.h>
-#include <nlohmann/json.hpp>
 
 namespace py = pybind11;
 
@@ -81,7 +82,9 @@ PYBIND11_MODULE(_compiler, module) {
         return py::make_tuple(py::bytes(result.output), result.report);
       },
       py::arg("fx_json"), py::arg("options_json") = "{}", py::arg("progress") = py::none(),
-      "Compiles one FX JSON document. Returns the bundle and the report's JSON text. `progress` is called with each phase's name "
-      "and the share of the work done before it. Raises GraphError for a wrong document or target, UnsupportedError for an op "
+      "Compiles one FX JSON document. Returns the bundle and the report's JSON text. `progress` is called with each "
+      "phase's name "
+      "and the share of the work done before it. Raises GraphError for a wrong document or target, UnsupportedError "
+      "for an op "
       "without a lowering when options forbid falling back, CompilerError for an error of the compiler's own.");
 }

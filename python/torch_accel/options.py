@@ -31,8 +31,8 @@ class Options:
 
     target: str = option(
         "auto",
-        "What to compile for. `auto` takes the device that holds the tensors; `cpu:NAME` another x86 processor that LLVM "
-        "knows, such as `cpu:x86-64-v3`.",
+        "What to compile for. `auto` takes the device that holds the tensors; `cpu:NAME` another x86 processor that "
+        "LLVM knows, such as `cpu:x86-64-v3`.",
         ("auto", "cpu", "cpu:*"),
     )
     fallback: str = option(
