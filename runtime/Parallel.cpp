@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cassert>
 
 namespace accel::runtime {
 namespace {
@@ -57,8 +58,10 @@ void runPart(void *argument) {
   const auto &region = *static_cast<const Region *>(argument);
   // The team may be smaller than what was asked for. Its size can't be set for this region: GCC's
   // OpenMP would end and start threads each time the number changes.
-  int64_t parts = std::min<int64_t>(openMp().numThreads(), divideUp(region.units, region.grain));
-  int64_t part = openMp().threadNum();
+  const OpenMp &api = openMp();
+  assert(api.numThreads && api.threadNum && "a parallel region runs without OpenMP");
+  int64_t parts = std::min<int64_t>(api.numThreads(), divideUp(region.units, region.grain));
+  int64_t part = api.threadNum();
   int64_t size = divideUp(region.units, parts);
   int64_t begin = part * size;
   if (begin < region.units)

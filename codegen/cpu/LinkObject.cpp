@@ -20,9 +20,9 @@ struct TemporaryFile {
   }
   ~TemporaryFile() {
     if (fd >= 0)
-      llvm::sys::fs::closeFile(fd);
+      (void)llvm::sys::fs::closeFile(fd);
     if (!path.empty())
-      llvm::sys::fs::remove(path);
+      (void)llvm::sys::fs::remove(path);
   }
 };
 

@@ -18,13 +18,15 @@ constexpr unsigned kCacheCost = 8;
 unsigned costOf(Operation *op) {
   unsigned cost = 0;
   op->walk([&](Operation *inner) {
+    bool oneInstruction =
+        isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp, math::CopySignOp>(inner);
+    if (inner == op || inner->hasTrait<OpTrait::IsTerminator>())
+      return;
     if (isa<math::SqrtOp, arith::DivFOp, arith::RemFOp>(inner))
       cost += 6;
-    else if (isa<math::AbsFOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp, math::CopySignOp>(inner))
-      cost += 1;
-    else if (isa_and_nonnull<math::MathDialect>(inner->getDialect()) || isa<tensor::ExtractOp>(inner))
+    else if (isa<tensor::ExtractOp>(inner) || (isa<math::MathDialect>(inner->getDialect()) && !oneInstruction))
       cost += 12;
-    else if (inner != op && !inner->hasTrait<OpTrait::IsTerminator>())
+    else
       cost += 1;
   });
   return cost;

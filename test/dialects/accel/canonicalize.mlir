@@ -40,6 +40,14 @@ func.func @slice_is_no_identity(%x: tensor<8xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 
+// A slice along a dynamic dimension has the identity's map and its source's type, but other sizes.
+// CHECK-LABEL: func.func @dynamic_slice_stays
+func.func @dynamic_slice_stays(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  // CHECK-NEXT: accel.view
+  %0 = accel.view %x by affine_map<(d0) -> (d0)> sizes(%n) : tensor<?xf32> -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
 // A reshape of a reshape is one reshape; back to the same static type it is nothing.
 // CHECK-LABEL: func.func @reshapes
 // CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>)

@@ -71,6 +71,22 @@ func.func @two_results(%x: tensor<4x8xf32> {accel.layout = #plain})
   return %a, %a : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
+// A view of a result that is a result too shares its memory, as in eager; the same node twice is one tensor.
+// CHECK-LABEL: func.func @view_of_a_result
+// CHECK: %[[A:.*]] = linalg.copy
+// CHECK-NEXT: %[[V:.*]] = accel.reshape %[[A]]
+// CHECK-NEXT: return %[[A]], %[[V]], %[[A]]
+func.func @view_of_a_result(%x: tensor<4x8xf32> {accel.layout = #plain})
+    -> (tensor<4x8xf32> {accel.layout = #plain, accel.name = "y", accel.owner = "y"},
+        tensor<32xf32> {accel.layout = #accel.layout<affine_map<() -> (32)>, affine_map<() -> (1)>>, accel.name = "v",
+                        accel.owner = "y"},
+        tensor<4x8xf32> {accel.layout = #plain, accel.name = "y", accel.owner = "y"}) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %a = linalg.copy ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %v = accel.reshape %a : tensor<4x8xf32> -> tensor<32xf32>
+  return %a, %v, %a : tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>
+}
+
 // What an argument held before the function wrote to it is copied before the write, wherever it is used.
 // CHECK-LABEL: func.func @read_before_written
 // CHECK-SAME: (%[[X:[a-z0-9]+]]: tensor<4x8xf32>

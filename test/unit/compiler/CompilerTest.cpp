@@ -89,7 +89,7 @@ TEST(Compiler, BrokenInvariantsNameThePhaseAndTheCommand) {
       << message;
   EXPECT_TRUE(llvm::StringRef(message).contains("accel-compile --target=cpu --compile-from=graph --compile-to=fusion "))
       << message;
-  llvm::sys::fs::remove_directories(folder);
+  (void)llvm::sys::fs::remove_directories(folder);
 }
 
 TEST(Phases, NamesRoundTrip) {
