@@ -156,9 +156,6 @@ public:
       add(target, lowering);
   }
   Lowering find(llvm::StringRef target) const { return table.lookup(target); }
-  size_t size() const { return table.size(); }
-  /// All targets, sorted.
-  std::vector<std::string> targets() const;
 
 private:
   llvm::StringMap<Lowering> table;

@@ -3,14 +3,6 @@
 
 namespace accel {
 
-std::vector<std::string> LoweringTable::targets() const {
-  std::vector<std::string> names;
-  for (const auto &entry : table)
-    names.push_back(entry.getKey().str());
-  llvm::sort(names);
-  return names;
-}
-
 const LoweringTable &loweringTable() {
   static const LoweringTable table = [] {
     LoweringTable t;

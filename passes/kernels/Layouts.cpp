@@ -68,14 +68,6 @@ Operation *concatOfPart(Value value) {
   return dyn_cast<ConcatOp>(*value.user_begin());
 }
 
-bool Layouts::isContiguous(const Placement &placement, MLIRContext *ctx) {
-  SmallVector<AffineExpr> expected = contiguousStrides(placement.sizes, ctx);
-  for (auto [size, have, want] : llvm::zip(placement.sizes, placement.strides, expected))
-    if (!isOne(size) && have != want)
-      return false;
-  return true;
-}
-
 std::optional<SmallVector<AffineExpr>> reshapeStrides(ArrayRef<AffineExpr> sizes, ArrayRef<AffineExpr> strides,
                                                       ArrayRef<AffineExpr> newSizes, MLIRContext *ctx) {
   // A tensor without elements has no strides to respect.

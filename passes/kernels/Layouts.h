@@ -27,8 +27,6 @@ public:
   void rename(mlir::Value old, mlir::Value now);
   SymbolicSizes &symbolicSizes() { return sizes; }
 
-  /// Whether two of the placement's elements, or none, are known to share memory in row-major order without gaps.
-  static bool isContiguous(const Placement &placement, mlir::MLIRContext *context);
 
 private:
   std::optional<Placement> compute(mlir::Value tensor);

@@ -25,7 +25,7 @@ struct Access {
   mlir::AffineExpr offset;
 };
 
-/// What one op reads through operand `index` when it is a kernel argument.
+/// The loop nest of one kernel, sorted and collapsed, with all its accesses.
 class KernelLoops {
 public:
   explicit KernelLoops(KernelOp kernel);

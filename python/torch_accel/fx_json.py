@@ -343,6 +343,15 @@ class _Writer:
         self.constants.append(value)
         self.nodes.append({"op": "input", "name": node.name, "kind": "constant", "out": self.tensor(value)})
 
+    def check_strided(self, node: fx.Node) -> None:
+        """`as_strided` sees its argument's memory, and only inputs and dense tensors have eager's memory here."""
+        base = node.args[0]
+        value = base.meta.get("val") if isinstance(base, fx.Node) else None
+        if base.op == "placeholder" or not isinstance(value, torch.Tensor):
+            return
+        if not torch._prims_common.is_non_overlapping_and_dense_or_false(value):
+            raise self.refuse("as_strided of a computed tensor that is not dense")
+
     def call(self, node: fx.Node) -> None:
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) or type(value) in (int, float, bool):
@@ -353,6 +362,8 @@ class _Writer:
         if target == "aten._assert_scalar.default":
             self.check_assertion(node.args[0])
             return
+        if target.startswith("aten.as_strided"):
+            self.check_strided(node)
         entry = {"op": "call", "name": node.name, "target": target, "args": [self.arg(a) for a in node.args]}
         if node.kwargs:
             entry["kwargs"] = {k: self.arg(v) for k, v in node.kwargs.items()}

@@ -329,3 +329,16 @@ def test_wrong_shapes(function, inputs):
         torch.compile(function, backend="accel")(*inputs)
     x = torch.randn(4)
     torch.testing.assert_close(torch.compile(torch.sin, backend="accel")(x), torch.sin(x))
+
+
+def test_as_strided_of_a_computed_view_runs_the_whole_graph_in_pytorch():
+    """`as_strided` reads eager's memory there, which a fused graph doesn't have: the graph runs uncompiled, and right."""
+
+    def fn(x):
+        return (x + 1)[:, ::2].as_strided((2, 3), (2, 1), 1) * 2
+
+    x = torch.randn(4, 6)
+    with pytest.warns(UserWarning, match="as_strided"):
+        actual = torch.compile(fn, backend="accel")(x)
+    torch.testing.assert_close(actual, fn(x))
+    assert "as_strided of a computed tensor that is not dense" in torch_accel.reports()[-1].whole_graph_reason
