@@ -27,7 +27,6 @@ public:
   void rename(mlir::Value old, mlir::Value now);
   SymbolicSizes &symbolicSizes() { return sizes; }
 
-
 private:
   std::optional<Placement> compute(mlir::Value tensor);
   std::optional<Placement> fresh(mlir::Value tensor);

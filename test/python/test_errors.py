@@ -332,7 +332,7 @@ def test_wrong_shapes(function, inputs):
 
 
 def test_as_strided_of_a_computed_view_runs_the_whole_graph_in_pytorch():
-    """`as_strided` reads eager's memory there, which a fused graph doesn't have: the graph runs uncompiled, and right."""
+    """`as_strided` reads eager's memory there, which a fused graph does not have: it runs uncompiled, and right."""
 
     def fn(x):
         return (x + 1)[:, ::2].as_strided((2, 3), (2, 1), 1) * 2
