@@ -1,4 +1,5 @@
 #include "compiler/import/GraphImporter.h"
+#include "compiler/import/ScalarMath.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -126,36 +127,9 @@ LayoutAttr GraphImporter::layout(const FxTensor &tensor) {
                          AffineMapAttr::get(AffineMap::get(0, symbolArgs.size(), strides, ctx)));
 }
 
-Type GraphImporter::elementType(DType dtype) {
-  switch (dtype) {
-  case DType::F32:
-    return builder.getF32Type();
-  case DType::F64:
-    return builder.getF64Type();
-  case DType::F16:
-    return builder.getF16Type();
-  case DType::BF16:
-    return builder.getBF16Type();
-  case DType::I8:
-  case DType::U8:
-    return builder.getI8Type();
-  case DType::I16:
-    return builder.getI16Type();
-  case DType::I32:
-    return builder.getI32Type();
-  case DType::I64:
-    return builder.getI64Type();
-  case DType::Bool:
-    return builder.getI1Type();
-  case DType::Other:
-    break;
-  }
-  return builder.getNoneType();
-}
-
 Type GraphImporter::elementType(const FxTensor &tensor) {
   if (tensor.dtype != DType::Other)
-    return elementType(tensor.dtype);
+    return scalarType(ctx, tensor.dtype);
   return llvm::StringSwitch<Type>(tensor.dtypeName)
       .Case("u16", builder.getI16Type())
       .Case("u32", builder.getI32Type())

@@ -27,7 +27,6 @@ public:
   llvm::ArrayRef<mlir::Value> symbols() const { return symbolArgs; }
   mlir::MLIRContext *context() const { return ctx; }
   mlir::Type elementType(const FxTensor &tensor);
-  mlir::Type elementType(DType dtype);
 
   /// The node as a call of PyTorch's dispatcher; `kind` is `library` or `fallback`.
   llvm::SmallVector<Tensor, 1> makeAtenCall(const FxNode &node, llvm::StringRef kind, llvm::StringRef reason,

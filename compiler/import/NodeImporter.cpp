@@ -188,7 +188,7 @@ SmallVector<AffineExpr> NodeImporter::resultSizes(unsigned k) {
 //===-- Building
 //------------------------------------------------------------------------------------------------------===//
 
-Type NodeImporter::type(DType dtype) const { return graph.elementType(dtype); }
+Type NodeImporter::type(DType dtype) const { return scalarType(graph.context(), dtype); }
 
 RankedTensorType NodeImporter::type(DType dtype, ArrayRef<AffineExpr> sizes) const {
   SmallVector<int64_t> shape;
