@@ -107,7 +107,7 @@ private:
         return llvm::make_error<GraphError>("not MLIR of phase " + phaseName(*options.compileFrom).str() + ": " +
                                             diagnostics);
       if (options.compileTo == Phase::Executable)
-        if (llvm::Error error = checkHostFunction(*module))
+        if (llvm::Error error = checkHostFunctions(*module))
           return llvm::make_error<GraphError>(llvm::toString(std::move(error)));
       return llvm::Error::success();
     }
@@ -141,7 +141,7 @@ private:
     if (phase == Phase::Executable)
       return llvm::Error::success();
     PassManager passes(&context);
-    buildPhase(phase, passes, target);
+    buildPhase(phase, passes, target, options.graph);
     if (failed(passes.run(*module)))
       return broken();
     dump("mlir", print(*module));
@@ -163,17 +163,21 @@ private:
 
   void finish() {
     auto start = std::chrono::steady_clock::now();
-    std::string plan = buildPlan(*module, code, target);
+    Plans plans = buildPlans(*module, code, target);
     seconds["executable"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     result.report = buildReport(*module, statistics, seconds);
     // Times differ from run to run, bundles don't.
     std::string timeless = buildReport(*module, statistics, {});
-    SmallVector<runtime::BundleSection> sections = {{"plan", plan}, {"report", timeless}};
+    SmallVector<runtime::BundleSection> sections = {{"plan", plans.main}, {"report", timeless}};
+    if (!plans.constants.empty())
+      sections.push_back({"constants", plans.constants});
     if (!code.object.empty())
       sections.push_back({"code", code.object});
     result.output = runtime::writeBundle({sections.data(), sections.size()});
     current = Phase::Executable;
-    dump("plan.json", plan);
+    dump("plan.json", plans.main);
+    if (!plans.constants.empty())
+      dump("constants.json", plans.constants);
     dump("bundle", result.output);
   }
 

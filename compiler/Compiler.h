@@ -17,6 +17,7 @@ struct CompileOptions {
   std::string dumpDir;
   /// False: an op without a lowering is an UnsupportedOpError.
   bool fallback = true;
+  GraphOptions graph;
   /// Last phase to run.
   Phase compileTo = Phase::Executable;
   /// Last phase that the given text has behind it; nothing for FX JSON.

@@ -16,7 +16,7 @@ namespace accel {
 
 static constexpr PhaseInfo kPhases[] = {
     {Phase::Import, "import", "FX JSON becomes one function on tensors"},
-    {Phase::Graph, "graph", "simplifies the function and chooses what goes to the library"},
+    {Phase::Graph, "graph", "simplifies the function and chooses the contractions' kernels"},
     {Phase::Fusion, "fusion", "puts the tensor ops of each kernel into an accel.fusion"},
     {Phase::Kernels, "kernels", "makes fusions kernels, equal ones once, and the function a list of launches"},
     {Phase::Schedule, "schedule", "gives each kernel its target and tile configuration"},
@@ -35,12 +35,14 @@ std::optional<Phase> parsePhase(StringRef name) {
 
 StringRef phaseName(Phase phase) { return kPhases[static_cast<int>(phase)].name; }
 
-void buildPhase(Phase phase, OpPassManager &passes, const TargetDescription &target) {
+void buildPhase(Phase phase, OpPassManager &passes, const TargetDescription &target, const GraphOptions &options) {
   switch (phase) {
   case Phase::Graph:
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
-    passes.addNestedPass<func::FuncOp>(createSelectLibraryPass());
+    passes.addNestedPass<func::FuncOp>(createChooseContractionsPass(
+        ChooseContractionsPassOptions{target.features, options.contractions, options.constantWeights}));
+    passes.addNestedPass<func::FuncOp>(createSplitRowsPass());
     break;
   case Phase::Fusion:
     passes.addNestedPass<func::FuncOp>(createInsertCopiesPass());
@@ -51,11 +53,12 @@ void buildPhase(Phase phase, OpPassManager &passes, const TargetDescription &tar
   case Phase::Kernels:
     // No CSE behind it: two equal launches are two results that must not share memory.
     passes.addPass(createOutlineKernelsPass());
+    passes.addPass(createHoistConstantsPass());
     break;
   case Phase::Schedule: {
-    AssignTileConfigsPassOptions options;
-    options.target = target.name, options.cpu = target.cpu, options.features = target.features;
-    passes.addPass(createAssignTileConfigsPass(options));
+    AssignTileConfigsPassOptions assign;
+    assign.target = target.name, assign.cpu = target.cpu, assign.features = target.features;
+    passes.addPass(createAssignTileConfigsPass(assign));
     passes.addPass(createVerifyTileConfigsPass());
     break;
   }
@@ -79,7 +82,7 @@ void registerPassesAndPhases() {
     registerPassPipeline(
         ("accel-phase-" + info.name).str(), info.does,
         [phase = info.phase](OpPassManager &passes, StringRef, function_ref<LogicalResult(const Twine &)>) {
-          buildPhase(phase, passes, {"cpu", hostCpuName(), hostCpuFeatures()});
+          buildPhase(phase, passes, {"cpu", hostCpuName(), hostCpuFeatures()}, {});
           return success();
         },
         [](function_ref<void(const mlir::detail::PassOptions &)>) {});

@@ -30,8 +30,17 @@ struct TargetDescription {
   std::string name, cpu, features;
 };
 
+/// What the user may decide about a graph beside the target.
+struct GraphOptions {
+  /// Which contractions get kernels of ours: `auto` (a cost model decides), `own` or `library`.
+  std::string contractions = "auto";
+  /// Parameters and buffers are constants: what depends on them alone is computed once.
+  bool constantWeights = false;
+};
+
 /// Adds a phase's passes; none for those that are no pass pipelines (import, codegen, executable).
-void buildPhase(Phase phase, mlir::OpPassManager &passes, const TargetDescription &target);
+void buildPhase(Phase phase, mlir::OpPassManager &passes, const TargetDescription &target,
+                const GraphOptions &options);
 /// Makes all passes and the pipelines `accel-phase-<name>` known to command-line tools.
 void registerPassesAndPhases();
 

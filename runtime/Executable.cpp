@@ -23,6 +23,7 @@ constexpr c10::DispatchKeySet kHandledByTheGraph =
 
 struct Executable::Sections {
   std::string_view plan;
+  std::string_view constants; ///< a plan, too
   std::string_view code;
   std::string_view report;
 
@@ -35,6 +36,7 @@ struct Executable::Sections {
     if (!findSection(sections, "plan"))
       throw BundleError("bundle has no section `plan`");
     plan = payload("plan");
+    constants = payload("constants");
     code = payload("code");
     report = payload("report");
   }
@@ -44,6 +46,15 @@ Executable::Executable(std::string_view bundle) : Executable(Sections(bundle)) {
 
 Executable::Executable(const Sections &sections)
     : planJson(sections.plan), reportJson(sections.report), program(sections.plan, sections.code) {
+  if (!sections.constants.empty()) {
+    constants = std::make_unique<Constants>(sections.constants, sections.code);
+    size_t inputs = program.plan.inputs.size();
+    if (constants->count() > inputs)
+      throw BundleError("the plan has fewer inputs than there are constants");
+    for (int index : constants->mainInputs())
+      if (static_cast<size_t>(index) >= inputs - constants->count())
+        throw BundleError("constants: no input " + std::to_string(index) + " of the plan");
+  }
   // release() must not fail: it runs while an error is on its way.
   idle.reserve(kMaxIdleInstances + 1);
 }
@@ -96,6 +107,12 @@ void Executable::release(std::unique_ptr<Instance> instance) {
 void Executable::run(IValueList &inputs, IValueList &outputs) {
   TORCH_CHECK(inputs.size() == numInputs(), "`", name(), "` has ", numInputs(), " inputs, ", inputs.size(),
               " were given");
+  std::shared_ptr<const Constants::Values> values;
+  if (constants) {
+    c10::impl::ExcludeDispatchKeyGuard guard(kHandledByTheGraph);
+    values = constants->valuesFor(inputs);
+    inputs.append(values->begin(), values->end());
+  }
   Symbols symbols;
   readSymbols(inputs, symbols);
 
@@ -132,7 +149,11 @@ std::vector<c10::IValue> Executable::run(std::vector<c10::IValue> inputs) {
 
 Executable::Stats Executable::stats() const {
   auto read = [](const std::atomic<uint64_t> &total) { return total.load(std::memory_order_relaxed); };
-  return {read(calls), {read(launches), read(atenCalls), read(fallbacks), read(restrided)}, read(instances)};
+  return {read(calls),
+          {read(launches), read(atenCalls), read(fallbacks), read(restrided)},
+          constants ? constants->runs() : 0,
+          constants ? constants->bytes() : 0,
+          read(instances)};
 }
 
 } // namespace accel::runtime

@@ -3,6 +3,7 @@
 #ifndef ACCEL_RUNTIME_EXECUTABLE_H
 #define ACCEL_RUNTIME_EXECUTABLE_H
 
+#include "runtime/Constants.h"
 #include "runtime/Instance.h"
 #include "runtime/Program.h"
 
@@ -22,6 +23,8 @@ public:
   struct Stats {
     uint64_t calls = 0;
     CallCounters counters;
+    uint64_t constantRuns = 0;  ///< times that what depends on weights alone was computed
+    uint64_t constantBytes = 0; ///< of what is kept of that
     uint64_t instances = 0; ///< made so far: one for each set of symbol values and parallel call
   };
 
@@ -44,7 +47,7 @@ public:
   const std::string &name() const { return program.plan.name; }
   const std::string &planText() const { return planJson; }
   const std::string &report() const { return reportJson; } ///< "" if the bundle has none
-  size_t numInputs() const { return program.plan.inputs.size(); }
+  size_t numInputs() const { return program.plan.inputs.size() - (constants ? constants->count() : 0); }
   Stats stats() const;
 
 private:
@@ -59,6 +62,7 @@ private:
   const std::string planJson;
   const std::string reportJson;
   Program program;
+  std::unique_ptr<Constants> constants; ///< its values are the plan's last inputs
   std::vector<std::unique_ptr<Instance>> idle; ///< the one used last is at the end
 
   std::atomic<uint64_t> calls{0}, launches{0}, atenCalls{0}, fallbacks{0}, restrided{0};

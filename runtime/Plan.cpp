@@ -11,6 +11,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kPlanVersion = 1;
+/// Above any number of inputs: which there are is known to who has both plans.
+constexpr size_t kMaxInputs = 1 << 20;
 constexpr int kMaxListDepth = 16;
 
 /// A place in the document: the value there and the path to it, for messages.
@@ -117,6 +119,7 @@ public:
     root.forEach("kernels", [&](Field field) { plan.kernels.push_back(readKernel(field)); });
     root.forEach("steps", [&](Field field) { plan.steps.push_back(readStep(field)); });
     root["outputs"].forEach([&](Field field) { plan.outputs.push_back(readOutput(field)); });
+    root.forEach("main_inputs", [&](Field field) { plan.mainInputs.push_back(field.index(kMaxInputs, "input")); });
     checkResultsAreSet();
     return std::move(plan);
   }

@@ -122,6 +122,7 @@ struct Plan {
   std::vector<KernelSpec> kernels;
   std::vector<Step> steps;
   std::vector<OutputSpec> outputs;
+  std::vector<int> mainInputs; ///< of a plan of constants: the main plan's inputs that are its own
 };
 
 /// Reads a plan. Every number that refers to something is checked here, so that no later stage

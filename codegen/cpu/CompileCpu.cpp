@@ -4,6 +4,7 @@
 #include "codegen/cpu/LowerToLLVM.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "passes/schedule/Registers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -28,14 +29,6 @@ void initializeTarget() {
     return true;
   }();
   (void)once;
-}
-
-unsigned registerBits(StringRef features) {
-  SmallVector<StringRef> list;
-  features.split(list, ',');
-  if (llvm::is_contained(list, "+avx512f"))
-    return 512;
-  return llvm::is_contained(list, "+avx2") ? 256 : 128;
 }
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeMachine(TargetAttr target) {
@@ -135,7 +128,7 @@ llvm::Expected<CpuCode> compileCpu(ModuleOp module, const CpuDump &dump) {
     dump(kind, text);
   };
   print("vector.mlir", [&](llvm::raw_ostream &os) { lowered->print(os); });
-  if (failed(lowerToLLVM(*lowered, registerBits(target.getFeatures()))))
+  if (failed(lowerToLLVM(*lowered, nativeVectorBits(target.getFeatures()))))
     return llvm::createStringError("the kernels' vector code can't be lowered to LLVM IR");
 
   llvm::LLVMContext llvmContext;
@@ -147,7 +140,7 @@ llvm::Expected<CpuCode> compileCpu(ModuleOp module, const CpuDump &dump) {
     return machine.takeError();
   llvmModule->setTargetTriple((*machine)->getTargetTriple());
   llvmModule->setDataLayout((*machine)->createDataLayout());
-  std::string bits = std::to_string(registerBits(target.getFeatures()));
+  std::string bits = std::to_string(nativeVectorBits(target.getFeatures()));
   for (llvm::Function &function : *llvmModule) {
     // Whole registers in vectors and in calls of libmvec, also where the processor's default is narrower.
     function.addFnAttr("prefer-vector-width", bits);

@@ -1,8 +1,8 @@
 #include "codegen/cpu/KernelEmitter.h"
 
-#include "codegen/cpu/BodyEmitter.h"
-#include "codegen/cpu/MemoryEmitter.h"
+#include "codegen/cpu/ContractionEmitter.h"
 #include "codegen/cpu/RowStages.h"
+#include "codegen/cpu/ValueEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -19,24 +19,17 @@ namespace {
 
 /// Emits one kernel. The loop nest is: units of parallel work (all parallel loops, the vector loop in blocks when it is
 /// one of them), then for each stage of reductions the row loops, the vector loop innermost.
-class KernelEmitter : private BodyContext {
+class LoopEmitter : private ValueEmitter {
 public:
-  KernelEmitter(KernelOp kernel, OpBuilder &builder)
-      : kernel(kernel), loops(kernel), config(*kernel.getTileConfig()), b(kernel.getLoc(), builder), index(b),
-        memory(b), body(b, memory, loops, *this), stages(loops, config.getVectorLoop()) {
+  LoopEmitter(KernelOp kernel, OpBuilder &builder)
+      : ValueEmitter(kernel, builder), stages(loops, config.getVectorLoop()) {
     vectorLoop = config.getVector() > 1 ? config.getVectorLoop() : -1;
     vectorIsRow = vectorLoop >= int64_t(loops.numParallel());
-    positions.resize(loops.loops().size());
   }
 
   FailureOr<func::FuncOp> run(KernelLaunchInfo &info) {
-    Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
-    auto function = func::FuncOp::create(b, kernel.getSymName(), b.getFunctionType({ptr, ptr, i64, i64, ptr, ptr}, {}));
-    b.setInsertionPointToEnd(function.addEntryBlock());
-    scratch = function.getArgument(4);
-    error = function.getArgument(5);
-    loadArguments(function);
-    forRange(function.getArgument(2), function.getArgument(3), index.constant(1), {}, [&](Value unit, ValueRange) {
+    func::FuncOp function = beginFunction();
+    forRange(unitsBegin, unitsEnd, index.constant(1), {}, [&](Value unit, ValueRange) {
       emitUnit(unit);
       return SmallVector<Value>();
     });
@@ -46,51 +39,8 @@ public:
   }
 
 private:
-  //===-- Arguments
-  //----------------------------------------------------------------------------------------------------===//
-
-  void loadArguments(func::FuncOp function) {
-    unsigned numArgs = kernel.getFunctionType().getNumInputs(), slot = 0, symbol = 0;
-    Type ptr = function.getArgument(0).getType();
-    auto pointer = [&] {
-      Value address =
-          LLVM::GEPOp::create(b, ptr, ptr, function.getArgument(0), ArrayRef<LLVM::GEPArg>{int32_t(slot++)});
-      return LLVM::LoadOp::create(b, ptr, address, 8).getResult();
-    };
-    for (unsigned i = 0; i < numArgs; ++i) {
-      BlockArgument arg = kernel.getBody().getArgument(i);
-      if (arg.getType().isIndex())
-        symbols.push_back(memory.loadScalar(function.getArgument(1), index.constant(symbol++), b.getI64Type()));
-      else
-        pointers[arg] = pointer();
-    }
-    for (unsigned k = 0; k < kernel.getFunctionType().getNumResults(); ++k)
-      resultPointers.push_back(pointer());
-    for (const NestLoop &loop : loops.loops())
-      sizes.push_back(expr(loop.size));
-  }
-
-  Value expr(AffineExpr e) { return index.expr(e, symbols); }
-
   //===-- Loops
   //---------------------------------------------------------------------------------------------------------===//
-
-  using LoopBody = llvm::function_ref<SmallVector<Value>(Value, ValueRange)>;
-
-  SmallVector<Value> forRange(Value from, Value to, Value step, ValueRange carried, LoopBody emit) {
-    auto loop = scf::ForOp::create(b, from, to, step, carried);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> results = emit(loop.getInductionVar(), loop.getRegionIterArgs());
-    b.setInsertionPointToEnd(loop.getBody());
-    if (carried.empty()) {
-      if (loop.getBody()->empty() || !loop.getBody()->back().hasTrait<OpTrait::IsTerminator>())
-        scf::YieldOp::create(b);
-    } else {
-      scf::YieldOp::create(b, results);
-    }
-    return llvm::to_vector(ValueRange(loop.getResults()));
-  }
 
   /// Runs the vector loop over [from, to): whole vectors, then one masked.
   SmallVector<Value> forLanes(Value from, Value to, bool wholeVectors, ValueRange carried,
@@ -214,8 +164,6 @@ private:
         store(k);
   }
 
-  Value yielded(unsigned k) { return kernel.getBody().front().getTerminator()->getOperand(k); }
-
   /// Runs over the row: the stage's reductions, and the stores of what is known by now.
   void emitStage(unsigned stage) {
     currentStage = stage;
@@ -333,30 +281,10 @@ private:
     return values;
   }
 
-  Value initialValue(Value init) {
-    auto fill = init.getDefiningOp<linalg::FillOp>();
-    return body.captured(fill.getInputs()[0]);
-  }
-
   //===-- Values
   //----------------------------------------------------------------------------------------------------------===//
 
-  const Lanes &currentLanes() const override { return lanes; }
-  int64_t vectorLoopNumber() const override { return vectorLoop; }
-  Value position(int64_t loop) override { return loop < 0 ? index.constant(0) : positions[loop]; }
-  Value symbolValue(AffineExpr e) override { return expr(e); }
-  Value pointerOf(Value argument) override { return pointers.lookup(argument); }
-  Value errorPointer() override { return error; }
-
-  /// What operand `number` of a linalg op is at the current position.
-  Value operandValue(Operation *op, unsigned number) override {
-    Read read = readOf(op, number);
-    if (isa<BlockArgument>(read.value))
-      return load(loops.accessOf(op, number));
-    return valueOf(read.value);
-  }
-
-  Value valueOf(Value tensor) {
+  Value valueOf(Value tensor) override {
     bool isInner = stages.isInner(tensor);
     auto &scope = isInner ? inner : outer;
     if (auto it = scope.find(tensor); it != scope.end())
@@ -370,55 +298,12 @@ private:
       result = memory.loadLanes(cachePointer(*cache), rowIndex(), index.constant(1),
                                 getElementTypeOrSelf(tensor.getType()), lanes);
     } else {
-      Operation *op = tensor.getDefiningOp();
-      SmallVector<Value> args;
-      for (OpOperand *input : cast<linalg::LinalgOp>(op).getDpsInputOperands())
-        args.push_back(operandValue(op, input->getOperandNumber()));
-      // A reduction over dimensions of size 1 combines its one element with the initial value.
-      if (isa<linalg::ReduceOp>(op))
-        for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
-          args.push_back(initialValue(init));
-      result = body.emit(op, args)[cast<OpResult>(tensor).getResultNumber()];
+      result = evaluate(cast<OpResult>(tensor));
       if (cache)
         memory.storeLanes(result, cachePointer(*cache), rowIndex(), index.constant(1), lanes);
     }
     scope[tensor] = result;
     return result;
-  }
-
-  Value elementIndex(const Access &access) {
-    Value sum = expr(access.offset);
-    for (auto [l, stride] : llvm::enumerate(access.strides))
-      if (stride != getAffineConstantExpr(0, b.getContext()))
-        sum = index.add(sum, index.mul(positions[l], expr(stride)));
-    return sum;
-  }
-
-  Value load(const Access &access) {
-    bool alongRow = false, alongLanes = false;
-    for (auto [l, stride] : llvm::enumerate(access.strides))
-      if (stride != getAffineConstantExpr(0, b.getContext())) {
-        alongRow |= l >= loops.numParallel();
-        alongLanes |= int64_t(l) == vectorLoop;
-      }
-    OpBuilder::InsertionGuard guard(b);
-    if (!alongRow && hoistPoint)
-      b.setInsertionPoint(hoistPoint);
-    Type element = getElementTypeOrSelf(access.tensor.getType());
-    Value base = pointers.lookup(access.tensor);
-    if (!alongLanes || lanes.count == 1)
-      return memory.loadScalar(base, elementIndex(access), element);
-    return memory.loadLanes(base, elementIndex(access), expr(access.strides[vectorLoop]), element, lanes);
-  }
-
-  void store(unsigned k) {
-    Access access = loops.storeOf(k);
-    Value value = valueOf(access.tensor);
-    bool alongLanes = vectorLoop >= 0 && access.strides[vectorLoop] != getAffineConstantExpr(0, b.getContext());
-    if (alongLanes && lanes.count > 1)
-      memory.storeLanes(value, resultPointers[k], elementIndex(access), expr(access.strides[vectorLoop]), lanes);
-    else
-      memory.storeScalar(value, resultPointers[k], elementIndex(access));
   }
 
   //===-- Scratch memory, and what the runtime has to know
@@ -471,29 +356,19 @@ private:
     return {normalize(units), grain, stages.scratchBytes()};
   }
 
-  KernelOp kernel;
-  KernelLoops loops;
-  TileConfigAttr config;
-  ImplicitLocOpBuilder b;
-  IndexEmitter index;
-  MemoryEmitter memory;
-  BodyEmitter body;
   RowStages stages;
-  int64_t vectorLoop = -1;
   bool vectorIsRow = false;
   unsigned currentStage = 0;
-  Value scratch, error;
-  Lanes lanes;
-  Operation *hoistPoint = nullptr;
-  llvm::DenseMap<Value, Value> pointers, outer, inner;
-  SmallVector<Value> symbols, sizes, positions, resultPointers;
+  llvm::DenseMap<Value, Value> outer, inner;
   SmallVector<Value> initial; // what the current stage's accumulators start from
 };
 
 } // namespace
 
 FailureOr<func::FuncOp> emitKernel(KernelOp kernel, OpBuilder &builder, KernelLaunchInfo &info) {
-  return KernelEmitter(kernel, builder).run(info);
+  if (isContractionKernel(kernel))
+    return emitContraction(kernel, builder, info);
+  return LoopEmitter(kernel, builder).run(info);
 }
 
 } // namespace accel

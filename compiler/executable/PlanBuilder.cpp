@@ -11,21 +11,6 @@ using nlohmann::json;
 namespace accel {
 namespace {
 
-/// The dtype that memory of an element type has when nothing says otherwise.
-std::string naturalDtype(Type element) {
-  if (element.isF32())
-    return "f32";
-  if (element.isF64())
-    return "f64";
-  if (element.isF16())
-    return "f16";
-  if (element.isBF16())
-    return "bf16";
-  if (element.isInteger(1))
-    return "bool";
-  return "i" + std::to_string(element.getIntOrFloatBitWidth());
-}
-
 std::string sourceOf(Location loc) {
   std::string source;
   loc->walk([&](Location inner) {
@@ -48,8 +33,8 @@ bool writesOut(AtenCallOp call) { return call.getOverload() == "out"; }
 
 class PlanBuilder {
 public:
-  PlanBuilder(ModuleOp module, const CpuCode &code, const TargetDescription &target)
-      : module(module), code(code), target(target), func(*module.getOps<func::FuncOp>().begin()), layouts(func) {}
+  PlanBuilder(ModuleOp module, func::FuncOp func, const CpuCode &code, const TargetDescription &target)
+      : module(module), code(code), target(target), func(func), layouts(func) {}
 
   json build() {
     plan = {{"version", 1}, {"name", module.getName().value_or("graph").str()}};
@@ -62,6 +47,8 @@ public:
           plan["target"]["features"].push_back(feature.str());
     addSymbols();
     addInputs();
+    if (auto inputs = func->getAttrOfType<DenseI64ArrayAttr>("accel.inputs"))
+      plan["main_inputs"] = inputs.asArrayRef().vec();
     plan["values"] = json::array();
     plan["steps"] = json::array();
     addKernels();
@@ -398,11 +385,7 @@ private:
 
 } // namespace
 
-llvm::Error checkHostFunction(ModuleOp module) {
-  auto functions = module.getOps<func::FuncOp>();
-  if (!llvm::hasSingleElement(functions))
-    return llvm::createStringError("expected one func.func, got " + std::to_string(llvm::range_size(functions)));
-  func::FuncOp func = *functions.begin();
+static llvm::Error checkFunction(func::FuncOp func) {
   std::string where = "function @" + func.getSymName().str() + ": ";
   auto missing = [&](const Twine &what, StringRef name) {
     return llvm::createStringError(where + what + " has no '" + name + "'");
@@ -423,14 +406,31 @@ llvm::Error checkHostFunction(ModuleOp module) {
     for (StringRef name : {StringRef(kDtypeAttr), StringRef(kLayoutAttr)})
       if (isa<RankedTensorType>(type) && !func.getResultAttr(i, name))
         return missing("result " + Twine(i), name);
+  return llvm::Error::success();
+}
+
+llvm::Error checkHostFunctions(ModuleOp module) {
+  SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+  bool named = functions.size() == 1 || (functions.size() == 2 && functions[1].getSymName() == kConstantsFunction);
+  if (!named)
+    return llvm::createStringError("expected one func.func, or one and @" + kConstantsFunction.str() + ", got " +
+                                   std::to_string(functions.size()));
+  for (func::FuncOp func : functions)
+    if (llvm::Error error = checkFunction(func))
+      return error;
   for (auto kernel : module.getOps<KernelOp>())
     if (!kernel->hasAttrOfType<ArrayAttr>("accel.origins"))
       return llvm::createStringError("kernel @" + kernel.getSymName() + " has no 'accel.origins'");
   return llvm::Error::success();
 }
 
-std::string buildPlan(ModuleOp module, const CpuCode &code, const TargetDescription &target) {
-  return PlanBuilder(module, code, target).build().dump();
+Plans buildPlans(ModuleOp module, const CpuCode &code, const TargetDescription &target) {
+  Plans plans;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    std::string &plan = func.getSymName() == kConstantsFunction ? plans.constants : plans.main;
+    plan = PlanBuilder(module, func, code, target).build().dump();
+  }
+  return plans;
 }
 
 } // namespace accel

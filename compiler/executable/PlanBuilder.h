@@ -5,11 +5,15 @@
 #include "compiler/Phases.h"
 
 namespace accel {
-/// Whether a plan can be made of the module's function: an error that names what it lacks. What the importer made has
+/// Whether plans can be made of the module's functions: an error that names what it lacks. What the importer made has
 /// it all; edited text may not.
-llvm::Error checkHostFunction(mlir::ModuleOp module);
-/// The plan (docs/bundle.md) of a module whose kernels are compiled, as JSON text.
-std::string buildPlan(mlir::ModuleOp module, const CpuCode &code, const TargetDescription &target);
+llvm::Error checkHostFunctions(mlir::ModuleOp module);
+/// JSON texts; `constants` is empty where nothing depends on weights alone.
+struct Plans {
+  std::string main, constants;
+};
+/// The plans (docs/bundle.md) of a module whose kernels are compiled.
+Plans buildPlans(mlir::ModuleOp module, const CpuCode &code, const TargetDescription &target);
 } // namespace accel
 
 #endif

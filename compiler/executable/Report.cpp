@@ -3,6 +3,8 @@
 #include "dialects/accel/AccelDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "passes/fusion/Contractions.h"
+#include "llvm/ADT/StringSet.h"
 #include <nlohmann/json.hpp>
 
 using namespace mlir;
@@ -19,8 +21,17 @@ std::string classOf(KernelOp kernel) {
             return op->getName().getStringRef() == "tensor.extract" ? WalkResult::interrupt() : WalkResult::advance();
           })
           .wasInterrupted();
-  std::string kind = kernel.getRows() ? "reduction" : "elementwise";
+  std::string kind = findContraction(kernel.getBody().front()) ? "contraction"
+                     : kernel.getRows()                        ? "reduction"
+                                                               : "elementwise";
   return gathers ? kind + " with gather" : kind;
+}
+
+/// Why a contraction has a kernel of ours.
+std::string choiceOf(KernelOp kernel) {
+  Operation *op = findContraction(kernel.getBody().front());
+  auto choice = op ? op->getAttrOfType<StringAttr>("accel.choice") : StringAttr();
+  return choice ? choice.str() : "";
 }
 
 std::string textOf(Attribute attr) {
@@ -62,8 +73,13 @@ std::string buildReport(ModuleOp module, const ImportStatistics &statistics,
   report["library"] = library;
 
   llvm::StringMap<unsigned> launches;
-  for (auto launch : func.getOps<LaunchOp>())
-    ++launches[launch.getKernel()];
+  llvm::StringSet<> once;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (auto launch : function.getOps<LaunchOp>()) {
+      ++launches[launch.getKernel()];
+      if (function.getSymName() == kConstantsFunction)
+        once.insert(launch.getKernel());
+    }
   json kernels = json::array();
   for (auto kernel : module.getOps<KernelOp>()) {
     json ops = json::array(), nodes = json::array();
@@ -79,12 +95,22 @@ std::string buildReport(ModuleOp module, const ImportStatistics &statistics,
                        {"label", kernel.getSymName().rsplit('_').first.str()},
                        {"class", classOf(kernel)},
                        {"launches", launches.lookup(kernel.getSymName())},
+                       {"once", once.contains(kernel.getSymName())},
+                       {"choice", choiceOf(kernel)},
                        {"ops", ops},
                        {"nodes", nodes},
                        {"source", source},
                        {"config", textOf(*kernel.getTileConfig())}});
   }
   auto before = module->getAttrOfType<IntegerAttr>("accel.kernels_before");
+  int64_t constantBytes = 0, constantValues = 0;
+  if (auto constants = module.lookupSymbol<func::FuncOp>(kConstantsFunction))
+    for (Type type : constants.getResultTypes()) {
+      auto tensor = cast<RankedTensorType>(type);
+      constantBytes += tensor.getNumElements() * std::max(8u, tensor.getElementTypeBitWidth()) / 8;
+      ++constantValues;
+    }
+  report["constants"] = {{"values", constantValues}, {"bytes", constantBytes}};
   report["kernels"] = {{"before", before ? before.getInt() : 0}, {"after", kernels.size()}, {"list", kernels}};
 
   json refusals = json::array();

@@ -21,6 +21,9 @@ cl::opt<std::string> compileFrom("compile-from", cl::desc("phase whose text the 
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("folder for the text of each phase"), cl::cat(category));
 cl::opt<std::string> fallback("fallback", cl::desc("allow, or error: what an op without a lowering is"),
                               cl::init("allow"), cl::cat(category));
+cl::opt<std::string> contractions("contractions", cl::desc("auto, own or library: whose kernels products get"),
+                                  cl::init("auto"), cl::cat(category));
+cl::opt<bool> constantWeights("constant-weights", cl::desc("parameters and buffers are constants"), cl::cat(category));
 cl::opt<bool> report("report", cl::desc("print the report as JSON to stderr"), cl::cat(category));
 
 int fail(const Twine &message) {
@@ -47,6 +50,9 @@ int main(int argc, char **argv) {
   if (fallback != "allow" && fallback != "error")
     return fail("--fallback is \"" + fallback + "\", expected allow or error");
   options.fallback = fallback == "allow";
+  if (contractions != "auto" && contractions != "own" && contractions != "library")
+    return fail("--contractions is \"" + contractions + "\", expected auto, own or library");
+  options.graph = {contractions, constantWeights};
   std::optional<accel::Phase> to = accel::parsePhase(compileTo);
   if (!to)
     return fail("there is no phase \"" + compileTo + "\"; phases: " + phaseNames());

@@ -43,11 +43,16 @@ def Accel_TileConfigAttr : Accel_Attr<"TileConfig", "tile_config"> {
     `vector`), `rows` how many iterations of the innermost other parallel loop a unit takes, and `grain` the least number of
     elements worth a thread of its own.
 
+    A contraction's `vector_loop` is its columns' and `vector` the columns of a tile of registers, `tile` that tile's rows
+    (1 for all other kernels), and `rows`, a multiple of `tile`, the rows that share a copy of A in the cache.
+
     ```mlir
     #accel.tile_config<vector_loop = 1, vector = 64, block = 4096, rows = 1, grain = 32768>
+    #accel.tile_config<vector_loop = 1, vector = 32, block = 32, rows = 112, grain = 32768, tile = 14>
     ```
   }];
-  let parameters = (ins "int64_t":$vector_loop, "int64_t":$vector, "int64_t":$block, "int64_t":$rows, "int64_t":$grain);
+  let parameters = (ins "int64_t":$vector_loop, "int64_t":$vector, "int64_t":$block, "int64_t":$rows, "int64_t":$grain,
+                        DefaultValuedParameter<"int64_t", "1">:$tile);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -11,6 +11,20 @@ using namespace mlir;
 
 namespace accel {
 
+std::string naturalDtype(Type element) {
+  if (element.isF32())
+    return "f32";
+  if (element.isF64())
+    return "f64";
+  if (element.isF16())
+    return "f16";
+  if (element.isBF16())
+    return "bf16";
+  if (element.isInteger(1))
+    return "bool";
+  return "i" + std::to_string(element.getIntOrFloatBitWidth());
+}
+
 void AccelDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
@@ -34,7 +48,7 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
 }
 
 LogicalResult TileConfigAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t vectorLoop, int64_t vector,
-                                     int64_t block, int64_t rows, int64_t grain) {
+                                     int64_t block, int64_t rows, int64_t grain, int64_t tile) {
   if (vectorLoop < -1)
     return emitError() << "vector_loop is " << vectorLoop << ", expected a loop's number or -1";
   if (vector < 1 || (vector & (vector - 1)))
@@ -43,6 +57,8 @@ LogicalResult TileConfigAttr::verify(function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "block " << block << " is not a multiple of vector " << vector;
   if (rows < 1)
     return emitError() << "rows is " << rows << ", expected at least 1";
+  if (tile < 1 || rows % tile)
+    return emitError() << "rows " << rows << " is not a multiple of tile " << tile;
   if (grain < 1)
     return emitError() << "grain is " << grain << ", expected at least 1";
   return success();

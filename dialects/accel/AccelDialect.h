@@ -28,6 +28,10 @@ inline constexpr llvm::StringLiteral kKindAttr = "accel.kind";
 inline constexpr llvm::StringLiteral kNameAttr = "accel.name";
 /// On a result: the FX node in whose memory it lies in eager. Results with one owner share memory, all others don't.
 inline constexpr llvm::StringLiteral kOwnerAttr = "accel.owner";
+/// The PyTorch dtype (as FX JSON names it) that memory of an element type has when nothing says otherwise.
+std::string naturalDtype(mlir::Type element);
+/// Names of a module's functions: what a call runs, and what depends on weights alone.
+inline constexpr llvm::StringLiteral kMainFunction = "main", kConstantsFunction = "constants";
 } // namespace accel
 
 #endif

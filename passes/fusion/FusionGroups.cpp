@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "passes/fusion/Contractions.h"
 
 using namespace mlir;
 
@@ -42,6 +43,9 @@ SmallVector<int> resultLoops(Operation *op, ArrayRef<int> loops) {
   return result;
 }
 
+bool reduces(Operation *op) { return cast<linalg::LinalgOp>(op).getNumReductionLoops() > 0; }
+bool reducesByProducts(Operation *op) { return matchContraction(op).has_value(); }
+
 std::string describe(AffineExpr size) {
   std::string text;
   llvm::raw_string_ostream(text) << size;
@@ -57,14 +61,14 @@ bool isFusable(Operation *op) {
   for (Value operand : op->getOperands())
     if (!getElementTypeOrSelf(operand.getType()).isIntOrIndexOrFloat())
       return false;
-  if (isa<linalg::ReduceOp>(op))
+  if (isa<linalg::ReduceOp>(op) || matchContraction(op))
     return true;
   return linalgOp.getNumReductionLoops() == 0 && linalgOp.getNumDpsInits() == 1 &&
          linalgOp.getMatchingIndexingMap(linalgOp.getDpsInitOperand(0)).isIdentity();
 }
 
 bool isCheap(Operation *op) {
-  if (isa<linalg::ReduceOp>(op))
+  if (cast<linalg::LinalgOp>(op).getNumReductionLoops())
     return false;
   return !op->walk([](Operation *inner) {
               if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
@@ -97,7 +101,8 @@ Read readOf(Operation *op, unsigned index) {
   return read;
 }
 
-FusionGroups::FusionGroups(Operation *function) : block(&function->getRegion(0).front()), sizes(function) {
+FusionGroups::FusionGroups(Operation *function)
+    : block(&function->getRegion(0).front()), sizes(function), constants(function) {
   Operation *lastEffect = nullptr;
   for (auto [i, op] : llvm::enumerate(*block)) {
     order[&op] = i;
@@ -138,6 +143,8 @@ FusionGroups::FusionGroups(Operation *function) : block(&function->getRegion(0).
 FusionVerdict FusionGroups::checkMerged(const FusionGroup &group) {
   if (group.ops.size() > kMaxOps)
     return FusionVerdict::no("the kernel would have more than " + Twine(kMaxOps) + " ops");
+  if (llvm::count_if(group.ops, reducesByProducts) > 0 && llvm::count_if(group.ops, reduces) > 1)
+    return FusionVerdict::no("a contraction and another reduction");
   llvm::SmallDenseSet<Value> tensors;
   unsigned numRows = llvm::count(group.isRow, true), numLoops = group.sizes.size();
   for (Operation *op : group.ops) {
@@ -188,7 +195,23 @@ FusionVerdict FusionGroups::checkMerged(const FusionGroup &group) {
   return FusionVerdict::yes();
 }
 
+ConstantInputs::Kind FusionGroups::constness(const FusionGroup &group) {
+  using Kind = ConstantInputs::Kind;
+  Kind kind = Kind::Nothing;
+  for (Operation *op : group.ops) {
+    Kind other = constants.kindOf(op->getResult(0));
+    if (other == Kind::Varies)
+      return other;
+    kind = std::max(kind, other);
+  }
+  return kind;
+}
+
 FusionVerdict FusionGroups::canFuse(FusionGroup &producer, FusionGroup &consumer, FusionGroup &merged) {
+  ConstantInputs::Kind kinds[] = {constness(producer), constness(consumer)};
+  if (llvm::is_contained(kinds, ConstantInputs::Kind::Constant) &&
+      llvm::is_contained(kinds, ConstantInputs::Kind::Varies))
+    return FusionVerdict::no("weights alone give it, so it is computed once for all calls");
   // Loops of the consumer as loops of the producer, bound by every value that passes between them.
   SmallVector<int> toProducer(consumer.sizes.size(), -1), toConsumer(producer.sizes.size(), -1);
   auto bind = [&](int c, int p) -> FusionVerdict {
@@ -240,6 +263,8 @@ FusionVerdict FusionGroups::canFuse(FusionGroup &producer, FusionGroup &consumer
           !verdict)
         return verdict;
     }
+  if (!direct && (llvm::any_of(producer.ops, reducesByProducts) || llvm::any_of(consumer.ops, reducesByProducts)))
+    return FusionVerdict::no("a contraction takes in only what it reads and what reads it");
   // Both read the same tensor: loops that index it alike are the same.
   for (Operation *op : consumer.ops)
     for (OpOperand *input : cast<linalg::LinalgOp>(op).getDpsInputOperands()) {

@@ -9,6 +9,7 @@
 #include "dialects/accel/SymbolicSizes.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Operation.h"
+#include "passes/graph/ConstantInputs.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include <memory>
@@ -73,6 +74,8 @@ public:
 
 private:
   FusionVerdict checkMerged(const FusionGroup &group);
+  /// Whether the group is computed once for all calls.
+  ConstantInputs::Kind constness(const FusionGroup &group);
   bool wouldCycle(FusionGroup &producer, FusionGroup &consumer);
   /// Calls `visit` with every op of the block that `op` needs to have run, those that its regions name included.
   void forEachDependency(mlir::Operation *op, llvm::function_ref<void(mlir::Operation *)> visit) const;
@@ -82,6 +85,7 @@ private:
 
   mlir::Block *block;
   SymbolicSizes sizes;
+  ConstantInputs constants;
   llvm::SmallVector<std::unique_ptr<FusionGroup>> owned;
   llvm::DenseMap<mlir::Operation *, FusionGroup *> groups;
   llvm::DenseMap<mlir::Operation *, unsigned> order;

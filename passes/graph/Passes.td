@@ -3,16 +3,45 @@
 
 include "mlir/Pass/PassBase.td"
 
-def SelectLibraryPass : Pass<"accel-select-library", "mlir::func::FuncOp"> {
-  let summary = "gives contractions to PyTorch's library";
+def ChooseContractionsPass : Pass<"accel-choose-contractions", "mlir::func::FuncOp"> {
+  let summary = "gives each contraction a kernel of ours or PyTorch's library";
   let description = [{
+    A kernel of ours is a linalg.generic; constant weights are packed for it into panels of as many columns as a tile of
+    registers has. `accel.choice`, or the call's `reason`, says why.
+
     ```mlir
-    %r = linalg.matmul ins(%a, %b : …) outs(%zero : …) -> tensor<4x2xf32>
+    %r = linalg.matmul ins(%a, %w : …) outs(%zero : …) -> tensor<4x64xf32>
     // becomes
+    %v = accel.view %w by affine_map<(d0, d1, d2) -> (d1, d0 * 32 + d2)> : tensor<8x64xf32> -> tensor<2x8x32xf32>
+    %p = linalg.copy ins(%v : …) outs(%empty : …) -> tensor<2x8x32xf32>
+    %r = linalg.generic {indexing_maps = [(m, n, k) -> (m, k), (m, n, k) -> (n floordiv 32, k, n mod 32), (m, n, k) -> (m, n)], …}
+    // or
     %r = accel.aten_call "aten::mm" "out" "library"(%a, %b) {args = [#accel.operand<0>, #accel.operand<1>], …}
     ```
   }];
-  let dependentDialects = ["accel::AccelDialect"];
+  let options = [
+    Option<"features", "features", "std::string", "", "the target's features, which give the registers' width">,
+    Option<"contractions", "contractions", "std::string", "\"auto\"", "auto, own or library">,
+    Option<"constantWeights", "constant-weights", "bool", "false", "parameters and buffers count as constants">,
+  ];
+  let dependentDialects = ["accel::AccelDialect", "mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
+def SplitRowsPass : Pass<"accel-split-rows", "mlir::func::FuncOp"> {
+  let summary = "lets contractions run over the dimensions that a view splits their rows into";
+  let description = [{
+    PyTorch flattens `[batch, sequence]` to rows before a product and splits the rows again behind it. A view that splits
+    keeps what follows out of the product's kernel, so the product and the ops in between take the split dimensions.
+
+    ```mlir
+    %r = linalg.generic … -> tensor<32x64xf32>
+    %v = accel.view %r by affine_map<(d0, d1, d2) -> (d0 * 8 + d1, d2)> : tensor<32x64xf32> -> tensor<4x8x64xf32>
+    // becomes
+    %v = linalg.generic … -> tensor<4x8x64xf32>
+    ```
+  }];
+  let dependentDialects = ["accel::AccelDialect", "mlir::linalg::LinalgDialect", "mlir::tensor::TensorDialect"];
 }
 
 #endif

@@ -19,4 +19,20 @@ def OutlineKernelsPass : Pass<"accel-outline-kernels", "mlir::ModuleOp"> {
   let dependentDialects = ["accel::AccelDialect", "mlir::affine::AffineDialect"];
 }
 
+def HoistConstantsPass : Pass<"accel-hoist-constants", "mlir::ModuleOp"> {
+  let summary = "moves launches that depend on weights alone into a function of their own";
+  let description = [{
+    The function `@constants` takes the weights and returns what `@main` needs of them, which `@main` takes as further inputs
+    behind its own. The runtime runs it when a weight has changed since it last did.
+
+    ```mlir
+    func.func @main(%x: …, %w: …) { %p = accel.launch @pack(%w) … %r = accel.launch @product(%x, %p) … }
+    // becomes
+    func.func @main(%x: …, %w: …, %p: …) { %r = accel.launch @product(%x, %p) … }
+    func.func @constants(%w: …) { %p = accel.launch @pack(%w) … return %p }
+    ```
+  }];
+  let dependentDialects = ["accel::AccelDialect"];
+}
+
 #endif

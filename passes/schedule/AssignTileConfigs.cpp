@@ -2,10 +2,10 @@
 
 #include "dialects/accel/AccelDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/fusion/FusionGroups.h"
-#include "passes/schedule/KernelLoops.h"
+#include "passes/schedule/ContractionNest.h"
+#include "passes/schedule/Registers.h"
 
 using namespace mlir;
 
@@ -23,17 +23,10 @@ constexpr int64_t kUnit = 1024;
 /// Tile of a transposition: rows by elements of the vector loop. A cache line of 16 f32 is read whole while it is in
 /// the L1 cache: 256 lines are 16 KiB.
 constexpr int64_t kTransposeRows = 16, kTransposeBlock = 256;
+/// Bytes of A that share a contraction's unit: half of a usual L2 cache.
+constexpr int64_t kBlockBytes = 512 << 10;
 /// Elements worth waking a thread for: about 10 µs of memory traffic at 10 GB/s.
 constexpr int64_t kGrain = 16384;
-
-/// f32 lanes of the target's widest vector register.
-int64_t nativeLanes(StringRef features) {
-  SmallVector<StringRef> list;
-  features.split(list, ',');
-  if (llvm::is_contained(list, "+avx512f"))
-    return 16;
-  return llvm::is_contained(list, "+avx") ? 8 : 4;
-}
 
 bool isConstant(AffineExpr expr, int64_t value) {
   auto constant = dyn_cast_or_null<AffineConstantExpr>(expr);
@@ -54,17 +47,6 @@ int64_t contiguity(const KernelLoops &loops, unsigned loop) {
   return score;
 }
 
-bool callsMathematics(KernelOp kernel) {
-  return kernel
-      ->walk([](Operation *op) {
-        bool call = isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
-                    !isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
-                         math::CopySignOp, math::SqrtOp>(op);
-        return call ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
   using AssignTileConfigsPassBase::AssignTileConfigsPassBase;
 
@@ -80,6 +62,8 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
 
   TileConfigAttr choose(KernelOp kernel) {
     KernelLoops loops(kernel);
+    if (std::optional<ContractionNest> nest = contractionNest(loops))
+      return chooseTile(loops, *nest);
     int64_t best = -1, bestScore = 0;
     for (unsigned l = 0; l < loops.loops().size(); ++l) {
       int64_t score = contiguity(loops, l);
@@ -88,12 +72,12 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
         best = l, bestScore = score;
     }
     if (best < 0)
-      return TileConfigAttr::get(&getContext(), -1, 1, 1, 1, kGrain);
+      return TileConfigAttr::get(&getContext(), -1, 1, 1, 1, kGrain, 1);
     const NestLoop &loop = loops.loops()[best];
     bool reduces = loops.numParallel() < loops.loops().size();
     // Four registers a value hide the latency of a reduction; calls spill every register, so there one is best.
     int64_t registers = callsMathematics(kernel) ? 1 : reduces ? 4 : 2;
-    int64_t vector = nativeLanes(features) * registers;
+    int64_t vector = nativeVectorBits(features) / 32 * registers;
     if (auto size = dyn_cast<AffineConstantExpr>(loop.size))
       vector = std::min<int64_t>(vector, llvm::PowerOf2Ceil(std::max<int64_t>(size.getValue(), 1)));
     int64_t block = loop.isRow ? vector : reduces ? vector : std::max(kBlock, vector);
@@ -102,7 +86,33 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
       block = std::max(kTransposeBlock, vector);
       rows = std::max(kTransposeRows, rows);
     }
-    return TileConfigAttr::get(&getContext(), best, vector, block, rows, kGrain);
+    return TileConfigAttr::get(&getContext(), best, vector, block, rows, kGrain, 1);
+  }
+
+  /// As many accumulators as registers hold beside a row of B and one element of A.
+  TileConfigAttr chooseTile(const KernelLoops &loops, const ContractionNest &nest) {
+    auto constantSize = [&](int64_t loop) -> std::optional<int64_t> {
+      if (loop < 0)
+        return 1;
+      auto size = dyn_cast<AffineConstantExpr>(loops.loops()[loop].size);
+      return size ? std::optional(std::max<int64_t>(size.getValue(), 1)) : std::nullopt;
+    };
+    unsigned bits = getElementTypeOrSelf(nest.op->getResult(0).getType()).getIntOrFloatBitWidth();
+    std::optional<int64_t> rows = constantSize(nest.m);
+    int64_t lanes = nativeVectorBits(features) / bits;
+    int64_t vector = nest.panel ? nest.panel : panelWidth(features, bits, rows, constantSize(nest.n));
+    int64_t registers = nativeVectorBits(features) == 512 ? 32 : 16, perRow = std::max<int64_t>(1, vector / lanes);
+    int64_t tile = std::max<int64_t>(1, (registers - 1 - perRow) / perRow);
+    // Tiles of equal height.
+    if (rows)
+      tile = llvm::divideCeil(*rows, llvm::divideCeil(*rows, tile));
+    int64_t depth = 1;
+    for (int64_t k : nest.k)
+      depth *= constantSize(k).value_or(1024);
+    int64_t block = std::max<int64_t>(tile, kBlockBytes / (bits / 8) / depth / tile * tile);
+    if (rows)
+      block = std::min<int64_t>(block, llvm::divideCeil(*rows, tile) * tile);
+    return TileConfigAttr::get(&getContext(), nest.n, vector, vector, block, kGrain, tile);
   }
 
   /// Whether a tensor is contiguous along the innermost loop beside the vector loop instead of along that.

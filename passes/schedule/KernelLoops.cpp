@@ -25,6 +25,10 @@ void addTerms(AffineExpr expr, AffineExpr factor, ArrayRef<int64_t> dimLoops, ll
   } else if (expr.getKind() == AffineExprKind::Mul && !expr.isSymbolicOrConstant()) {
     auto product = cast<AffineBinaryOpExpr>(expr);
     addTerms(product.getLHS(), normalize(factor * product.getRHS()), dimLoops, nestLoop, access);
+  } else if (!expr.isSymbolicOrConstant()) {
+    // The panel and the lane of a packed operand: no stride.
+    access.strides[nestLoop(dimLoops[cast<AffineDimExpr>(cast<AffineBinaryOpExpr>(expr).getLHS()).getPosition()])] =
+        AffineExpr();
   } else {
     access.offset = normalize(access.offset + expr * factor);
   }

@@ -38,6 +38,10 @@ accel::CompileOptions readOptions(const std::string &text) {
       options.dumpDir = value.get<std::string>();
     else if (key == "fallback")
       options.fallback = value.get<std::string>() == "allow";
+    else if (key == "contractions")
+      options.graph.contractions = value.get<std::string>();
+    else if (key == "constant_weights")
+      options.graph.constantWeights = value.get<bool>();
     else
       throw py::value_error("unknown compiler option: " + key);
   }

@@ -184,10 +184,11 @@ PyObject *getBoxed(PyObject *object, void *) { return PyBool_FromLong(cast(objec
 PyObject *getStats(PyObject *object, PyObject *) {
   Executable::Stats stats = cast(object)->executable->stats();
   auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-  return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}", "calls", number(stats.calls), "launches",
+  return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "calls", number(stats.calls), "launches",
                        number(stats.counters.launches), "aten_calls", number(stats.counters.atenCalls), "fallbacks",
                        number(stats.counters.fallbacks), "restrided", number(stats.counters.restrided), "instances",
-                       number(stats.instances));
+                       number(stats.instances), "constant_runs", number(stats.constantRuns), "constant_bytes",
+                       number(stats.constantBytes));
 }
 
 PyMethodDef methods[] = {

@@ -114,7 +114,7 @@ class _Unit:
         name = self.name if part == "inference" else f"{self.name}_{part}"
         try:
             try:
-                run, report = self._compile(gm, name)
+                run, report = self._compile(gm, name, is_inference=part == "inference")
             except fx_json.UnsupportedGraphError as error:
                 if self.options.fallback == "error":
                     raise
@@ -133,7 +133,9 @@ class _Unit:
         reports.record(report)
         return run
 
-    def _compile(self, gm: fx.GraphModule, name: str) -> tuple[Callable[[list[Any]], Any], reports.GraphReport]:
+    def _compile(
+        self, gm: fx.GraphModule, name: str, *, is_inference: bool
+    ) -> tuple[Callable[[list[Any]], Any], reports.GraphReport]:
         start = time.perf_counter()
         document = fx_json.write(gm, name=name, kind_of=self.kind_of)
         target = _resolve_target(self.options.target, document.devices)
@@ -145,7 +147,9 @@ class _Unit:
         imported = time.perf_counter()
         with progress.line(name, self.options.progress) as callback:
             bundle, report_text = _compiler.compile(
-                document.text, settings.compiler_options(self.options, target, dump_dir), callback
+                document.text,
+                settings.compiler_options(self.options, target, dump_dir, is_inference=is_inference),
+                callback,
             )
         compiled = time.perf_counter()
         executable = _runtime.Executable(bundle, boxed=True)

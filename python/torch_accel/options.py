@@ -47,6 +47,19 @@ class Options:
         "`eager` warns once and runs that graph without compiling it.",
         ("raise", "eager"),
     )
+    contractions: str = option(
+        "auto",
+        "Whose kernels matrix products get: `auto` lets a cost model decide, `own` and `library` force one where it is "
+        "possible. `explain` shows each choice with its reason.",
+        ("auto", "own", "library"),
+    )
+    constant_weights: str = option(
+        "on",
+        "Whether an inference graph (no gradients) computes what depends on parameters and buffers alone once, packed "
+        "weights first of all, and keeps it until one of them is written to or replaced: faster, for memory that "
+        "`explain` shows. Writes that PyTorch doesn't count (through `.data`) are not seen.",
+        ("on", "off"),
+    )
     dump_dir: str = option(
         "",
         "A folder for the document and the IR of each phase, one subfolder for each graph. Empty: nothing is written.",
@@ -103,9 +116,17 @@ def check_mode(mode: str | None) -> str:
     return name
 
 
-def compiler_options(options: Options, target: str, dump_dir: str) -> str:
+def compiler_options(options: Options, target: str, dump_dir: str, *, is_inference: bool = False) -> str:
     """The JSON text that the C++ compiler reads: the options that concern it, with the target resolved."""
-    return json.dumps({"target": target, "dump_dir": dump_dir, "fallback": options.fallback})
+    return json.dumps(
+        {
+            "target": target,
+            "dump_dir": dump_dir,
+            "fallback": options.fallback,
+            "contractions": options.contractions,
+            "constant_weights": is_inference and options.constant_weights == "on",
+        }
+    )
 
 
 def markdown() -> str:

@@ -132,7 +132,13 @@ def test_options_reach_the_compiler(compiler, tmp_path, monkeypatch):
     torch.compile(lambda x: x + 1, backend="accel", options={"dump_dir": str(tmp_path)})(torch.ones(2))
     (options,) = compiler.options
     name = compiler.graphs[0]["name"]
-    assert options == {"target": "cpu", "dump_dir": str(tmp_path / name), "fallback": "error"}
+    assert options == {
+        "target": "cpu",
+        "dump_dir": str(tmp_path / name),
+        "fallback": "error",
+        "contractions": "auto",
+        "constant_weights": True,
+    }
     assert json.loads((tmp_path / name / "00-capture.json").read_text()) == compiler.graphs[0]
 
 

@@ -2,7 +2,7 @@
 //
 // RUN: split-file %s %t
 // RUN: not accel-compile --compile-from=kernels %t/empty.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
-// EMPTY: accel-compile: expected one func.func, got 0
+// EMPTY: accel-compile: expected one func.func, or one and @constants, got 0
 // RUN: not accel-compile --compile-from=kernels %t/inputs.mlir 2>&1 | FileCheck %s --check-prefix=INPUTS
 // INPUTS: accel-compile: function @main: it has no 'accel.num_inputs'
 // RUN: not accel-compile --compile-from=kernels %t/argument.mlir 2>&1 | FileCheck %s --check-prefix=ARGUMENT

@@ -1,10 +1,10 @@
-// RUN: accel-opt %s --accel-select-library --canonicalize | FileCheck %s
+// RUN: accel-opt %s --accel-choose-contractions=contractions=library --canonicalize | FileCheck %s
 
 // A product with zeros as its destination goes to the library, which writes to memory of ours.
 // CHECK-LABEL: func.func @mm
 // CHECK-SAME: (%[[A:.*]]: tensor<4x8xf32>, %[[B:.*]]: tensor<8x2xf32>)
 // CHECK-NEXT: %[[R:.*]] = accel.aten_call "aten::mm" "out" "library"(%[[A]], %[[B]])
-// CHECK-SAME: {args = [#accel.operand<0>, #accel.operand<1>]} : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+// CHECK-SAME: {args = [#accel.operand<0>, #accel.operand<1>], reason = "contraction: contractions are the library's by option"} : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
 // CHECK-NEXT: return %[[R]]
 func.func @mm(%a: tensor<4x8xf32>, %b: tensor<8x2xf32>) -> tensor<4x2xf32> {
   %zero = arith.constant 0.0 : f32

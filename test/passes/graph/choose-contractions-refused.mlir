@@ -1,4 +1,4 @@
-// RUN: accel-opt %s --accel-select-library | FileCheck %s
+// RUN: accel-opt %s --accel-choose-contractions=contractions=library | FileCheck %s
 // RUN: accel-opt %s --accel-phase-graph | FileCheck %s
 
 // The library's kernel writes its product over the destination, so a product that is added to something stays.

@@ -1,0 +1,119 @@
+#include "codegen/cpu/ValueEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/fusion/FusionGroups.h"
+
+using namespace mlir;
+
+namespace accel {
+
+ValueEmitter::ValueEmitter(KernelOp kernel, OpBuilder &builder)
+    : kernel(kernel), loops(kernel), config(*kernel.getTileConfig()), b(kernel.getLoc(), builder), index(b), memory(b),
+      body(b, memory, loops, *this) {
+  positions.resize(loops.loops().size());
+}
+
+func::FuncOp ValueEmitter::beginFunction() {
+  Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
+  auto function = func::FuncOp::create(b, kernel.getSymName(), b.getFunctionType({ptr, ptr, i64, i64, ptr, ptr}, {}));
+  b.setInsertionPointToEnd(function.addEntryBlock());
+  unitsBegin = function.getArgument(2), unitsEnd = function.getArgument(3);
+  scratch = function.getArgument(4), error = function.getArgument(5);
+  unsigned numArgs = kernel.getFunctionType().getNumInputs(), slot = 0, symbol = 0;
+  auto pointer = [&] {
+    Value address = LLVM::GEPOp::create(b, ptr, ptr, function.getArgument(0), ArrayRef<LLVM::GEPArg>{int32_t(slot++)});
+    return LLVM::LoadOp::create(b, ptr, address, 8).getResult();
+  };
+  for (unsigned i = 0; i < numArgs; ++i) {
+    BlockArgument arg = kernel.getBody().getArgument(i);
+    if (arg.getType().isIndex())
+      symbols.push_back(memory.loadScalar(function.getArgument(1), index.constant(symbol++), b.getI64Type()));
+    else
+      pointers[arg] = pointer();
+  }
+  for (unsigned k = 0; k < kernel.getFunctionType().getNumResults(); ++k)
+    resultPointers.push_back(pointer());
+  for (const NestLoop &loop : loops.loops())
+    sizes.push_back(expr(loop.size));
+  return function;
+}
+
+SmallVector<Value> ValueEmitter::forRange(Value from, Value to, Value step, ValueRange carried, LoopBody emit) {
+  auto loop = scf::ForOp::create(b, from, to, step, carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> results = emit(loop.getInductionVar(), loop.getRegionIterArgs());
+  b.setInsertionPointToEnd(loop.getBody());
+  if (carried.empty()) {
+    if (loop.getBody()->empty() || !loop.getBody()->back().hasTrait<OpTrait::IsTerminator>())
+      scf::YieldOp::create(b);
+  } else {
+    scf::YieldOp::create(b, results);
+  }
+  return llvm::to_vector(ValueRange(loop.getResults()));
+}
+
+Value ValueEmitter::initialValue(Value init) {
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  return body.captured(fill.getInputs()[0]);
+}
+
+Value ValueEmitter::operandValue(Operation *op, unsigned number) {
+  Read read = readOf(op, number);
+  if (isa<BlockArgument>(read.value))
+    return load(loops.accessOf(op, number));
+  return valueOf(read.value);
+}
+
+Value ValueEmitter::evaluate(OpResult result) {
+  Operation *op = result.getDefiningOp();
+  SmallVector<Value> args;
+  for (OpOperand *input : cast<linalg::LinalgOp>(op).getDpsInputOperands())
+    args.push_back(operandValue(op, input->getOperandNumber()));
+  // A reduction over dimensions of size 1 combines its one element with the initial value.
+  if (isa<linalg::ReduceOp>(op))
+    for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
+      args.push_back(initialValue(init));
+  return body.emit(op, args)[result.getResultNumber()];
+}
+
+Value ValueEmitter::elementIndex(const Access &access) {
+  Value sum = expr(access.offset);
+  for (auto [l, stride] : llvm::enumerate(access.strides))
+    if (stride != getAffineConstantExpr(0, b.getContext()))
+      sum = index.add(sum, index.mul(positions[l], expr(stride)));
+  return sum;
+}
+
+Value ValueEmitter::load(const Access &access) {
+  bool alongRow = false, alongLanes = false;
+  for (auto [l, stride] : llvm::enumerate(access.strides))
+    if (stride != getAffineConstantExpr(0, b.getContext())) {
+      alongRow |= l >= loops.numParallel();
+      alongLanes |= int64_t(l) == vectorLoop;
+    }
+  OpBuilder::InsertionGuard guard(b);
+  if (!alongRow && hoistPoint)
+    b.setInsertionPoint(hoistPoint);
+  Type element = getElementTypeOrSelf(access.tensor.getType());
+  Value base = pointers.lookup(access.tensor);
+  if (!alongLanes || lanes.count == 1)
+    return memory.loadScalar(base, elementIndex(access), element);
+  return memory.loadLanes(base, elementIndex(access), expr(access.strides[vectorLoop]), element, lanes);
+}
+
+void ValueEmitter::store(unsigned k) {
+  Access access = loops.storeOf(k);
+  Value value = valueOf(access.tensor);
+  bool alongLanes = vectorLoop >= 0 && access.strides[vectorLoop] != getAffineConstantExpr(0, b.getContext());
+  if (alongLanes && lanes.count > 1)
+    memory.storeLanes(value, resultPointers[k], elementIndex(access), expr(access.strides[vectorLoop]), lanes);
+  else
+    memory.storeScalar(value, resultPointers[k], elementIndex(access));
+}
+
+} // namespace accel

@@ -1,0 +1,225 @@
+#include "passes/graph/Passes.h"
+
+#include "dialects/accel/AccelDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/graph/ConstantInputs.h"
+#include "passes/kernels/Layouts.h"
+#include "passes/schedule/Registers.h"
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace mlir;
+
+namespace accel {
+#define GEN_PASS_DEF_CHOOSECONTRACTIONSPASS
+#include "passes/graph/Passes.h.inc"
+
+namespace {
+
+/// A product with fewer multiplications in its k loop or columns than this has no use for a tile of registers.
+constexpr int64_t kLeastDepth = 8, kLeastColumns = 8;
+/// Rows from which on copying a panel of B, which takes about as long as three rows' products, is worth it.
+constexpr int64_t kLeastRowsToCopy = 24;
+/// Rows from which on several blocks of rows would copy it, so that it is packed by a kernel of its own.
+constexpr int64_t kLeastRowsToPack = 256;
+
+/// The kernels start from zeros.
+linalg::FillOp zeroFill(Value init) {
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  if (fill && (matchPattern(fill.getInputs()[0], m_Zero()) || matchPattern(fill.getInputs()[0], m_AnyZeroFloat())))
+    return fill;
+  return nullptr;
+}
+
+bool isOne(AffineExpr expr) { return expr == getAffineConstantExpr(1, expr.getContext()); }
+
+std::optional<int64_t> constantOf(AffineExpr expr) {
+  auto constant = dyn_cast_or_null<AffineConstantExpr>(expr);
+  return constant ? std::optional(constant.getValue()) : std::nullopt;
+}
+
+/// Which kernel a product gets, and why.
+struct Choice {
+  bool own;
+  int64_t panel = 0; // pack B into panels of this many columns
+  std::string reason;
+};
+
+struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions> {
+  using ChooseContractionsPassBase::ChooseContractionsPassBase;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    Layouts layouts(func);
+    if (constantWeights)
+      func->setAttr(kConstantWeightsAttr, UnitAttr::get(&getContext()));
+    ConstantInputs constants(func);
+    SmallVector<std::pair<Operation *, Choice>> choices;
+    for (Operation &op : func.getBody().front())
+      if (isa<linalg::MatmulOp, linalg::BatchMatmulOp>(op) && zeroFill(cast<linalg::LinalgOp>(op).getDpsInits()[0]))
+        choices.push_back({&op, choose(&op, layouts, constants)});
+    for (auto &[op, choice] : choices) {
+      if (choice.own)
+        makeContraction(op, choice);
+      else
+        callLibrary(op, choice);
+    }
+  }
+
+  Choice choose(Operation *op, Layouts &layouts, ConstantInputs &constants) {
+    if (contractions == "library")
+      return {false, 0, "contractions are the library's by option"};
+    bool always = contractions == "own";
+    Value a = op->getOperand(0), c = op->getOperand(1);
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    if (!element.isF32() && !element.isF64() && !(always && element.isInteger()))
+      return {false, 0, "the type is the library's"};
+    std::optional<Placement> left = layouts.placementOf(a), right = layouts.placementOf(c);
+    if (!left || !right)
+      return {false, 0, "an operand is copied first"};
+    size_t rank = left->sizes.size();
+    auto rows = constantOf(left->sizes[rank - 2]), depth = constantOf(left->sizes[rank - 1]),
+         columns = constantOf(right->sizes[rank - 1]);
+    if (depth == 0 || depth == 1 || columns == 1 || rows == 0 || columns == 0)
+      return {false, 0, "a vector or nothing"};
+    unsigned bits = element.getIntOrFloatBitWidth();
+    int64_t panel = panelWidth(features, bits, rows, columns);
+    bool isSmall = (depth && *depth < kLeastDepth) || (columns && *columns < kLeastColumns);
+    if (isSmall && !always)
+      return {false, 0, "too few columns or terms for a tile of registers"};
+    if (rank == 2 && depth && columns && constants.isConstant(c))
+      return {true, panel, "constant weights, packed into panels once"};
+    if (rank == 2 && depth && columns && rows && *rows >= kLeastRowsToPack && (always || isOne(right->strides[1])))
+      return {true, panel, "many rows, the right operand packed into panels first"};
+    if (always)
+      return {true, 0, "by option"};
+    if (!depth)
+      return {false, 0, "symbolically many terms"};
+    if (!isOne(right->strides[rank - 1]))
+      return {false, 0, "columns of the right operand don't lie side by side"};
+    if (!isOne(left->strides[rank - 1]))
+      return {false, 0, "terms of the left operand don't lie side by side"};
+    if (rows && *rows < kLeastRowsToCopy)
+      return {false, 0, "too few rows to pay for copying the right operand"};
+    return {true, 0, "operands lie as the tiles want them"};
+  }
+
+  void makeContraction(Operation *op, const Choice &choice) {
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    bool isBatched = isa<linalg::BatchMatmulOp>(op);
+    unsigned dims = isBatched ? 4 : 3;
+    SmallVector<AffineExpr> batch;
+    if (isBatched)
+      batch.push_back(b.getAffineDimExpr(0));
+    AffineExpr m = b.getAffineDimExpr(dims - 3), n = b.getAffineDimExpr(dims - 2), k = b.getAffineDimExpr(dims - 1);
+    auto map = [&](std::initializer_list<AffineExpr> exprs) {
+      SmallVector<AffineExpr> all(batch);
+      llvm::append_range(all, exprs);
+      return AffineMap::get(dims, 0, all, b.getContext());
+    };
+    Value right = op->getOperand(1);
+    AffineMap rightMap = map({k, n});
+    if (choice.panel) {
+      right = pack(b, right, choice.panel);
+      rightMap = map({n.floorDiv(choice.panel), k, n % choice.panel});
+    }
+    SmallVector<utils::IteratorType> iterators(dims, utils::IteratorType::parallel);
+    iterators.back() = utils::IteratorType::reduction;
+    Value init = cast<linalg::LinalgOp>(op).getDpsInits()[0];
+    auto generic =
+        linalg::GenericOp::create(b, op->getResultTypes(), ValueRange{op->getOperand(0), right}, ValueRange{init},
+                                  ArrayRef<AffineMap>{map({m, k}), rightMap, map({m, n})}, iterators,
+                                  [](OpBuilder &nested, Location loc, ValueRange args) {
+                                    bool real = isa<FloatType>(args[0].getType());
+                                    Value product =
+                                        real ? arith::MulFOp::create(nested, loc, args[0], args[1]).getResult()
+                                             : arith::MulIOp::create(nested, loc, args[0], args[1]);
+                                    Value sum = real ? arith::AddFOp::create(nested, loc, args[2], product).getResult()
+                                                     : arith::AddIOp::create(nested, loc, args[2], product);
+                                    linalg::YieldOp::create(nested, loc, sum);
+                                  });
+    generic->setAttr("accel.choice", b.getStringAttr(choice.reason));
+    op->replaceAllUsesWith(generic);
+    op->erase();
+  }
+
+  /// [K, N] as panels [N / width, K, width].
+  Value pack(ImplicitLocOpBuilder &b, Value matrix, int64_t width) {
+    Value &packed = packedOf[{matrix, width}];
+    if (packed)
+      return packed;
+    // Behind the matrix, so that other products can share the panels.
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(matrix);
+    Location before = b.getLoc();
+    b.setLoc(packingOf(before));
+    llvm::scope_exit restore([&] { b.setLoc(before); });
+    auto type = cast<RankedTensorType>(matrix.getType());
+    int64_t depth = type.getDimSize(0), columns = type.getDimSize(1), whole = columns / width, rest = columns % width;
+    AffineExpr panel = b.getAffineDimExpr(0), k = b.getAffineDimExpr(1), lane = b.getAffineDimExpr(2);
+    auto copied = [&](AffineExpr column, ArrayRef<int64_t> shape) -> Value {
+      auto viewType = RankedTensorType::get(shape, type.getElementType());
+      Value view = ViewOp::create(b, viewType, matrix, ValueRange(), ValueRange(),
+                                  AffineMapAttr::get(AffineMap::get(3, 0, {k, column}, b.getContext())));
+      Value empty = tensor::EmptyOp::create(b, shape, type.getElementType());
+      return linalg::CopyOp::create(b, ValueRange{view}, ValueRange{empty}).getResult(0);
+    };
+    Value panels;
+    if (whole)
+      panels = copied(panel * width + lane, {whole, depth, width});
+    if (rest) {
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type.getElementType()));
+      Value empty = tensor::EmptyOp::create(b, ArrayRef<int64_t>{1, depth, width - rest}, type.getElementType());
+      SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(3)};
+      SmallVector<utils::IteratorType> iterators(3, utils::IteratorType::parallel);
+      Value zeros =
+          linalg::GenericOp::create(
+              b, TypeRange{empty.getType()}, ValueRange(), ValueRange{empty}, maps, iterators,
+              [&](OpBuilder &nested, Location loc, ValueRange) { linalg::YieldOp::create(nested, loc, zero); })
+              .getResult(0);
+      auto concatType = RankedTensorType::get({1, depth, width}, type.getElementType());
+      Value last = ConcatOp::create(b, concatType, ValueRange{copied(lane + whole * width, {1, depth, rest}), zeros},
+                                    ValueRange(), 2);
+      auto allType = RankedTensorType::get({whole + 1, depth, width}, type.getElementType());
+      panels = whole ? ConcatOp::create(b, allType, ValueRange{panels, last}, ValueRange(), 0).getResult() : last;
+    }
+    return packed = panels;
+  }
+
+  /// The node's location, with the packing as what is done there.
+  static Location packingOf(Location loc) {
+    auto node = dyn_cast<NameLoc>(loc);
+    auto target = node ? dyn_cast<NameLoc>(node.getChildLoc()) : NameLoc();
+    if (!target)
+      return loc;
+    auto packing = NameLoc::get(StringAttr::get(loc.getContext(), "accel.pack"), target.getChildLoc());
+    return NameLoc::get(node.getName(), packing);
+  }
+
+  void callLibrary(Operation *op, const Choice &choice) {
+    OpBuilder b(op);
+    linalg::FillOp fill = zeroFill(cast<linalg::LinalgOp>(op).getDpsInits()[0]);
+    Attribute operands[] = {OperandAttr::get(&getContext(), 0), OperandAttr::get(&getContext(), 1)};
+    // The result lies in memory of ours, which the launcher passes as `out`.
+    auto call = AtenCallOp::create(
+        b, op->getLoc(), op->getResultTypes(), b.getStringAttr(isa<linalg::MatmulOp>(op) ? "aten::mm" : "aten::bmm"),
+        b.getStringAttr("out"), b.getStringAttr("library"), op->getOperands().take_front(2), b.getArrayAttr(operands),
+        DictionaryAttr(), b.getStringAttr("contraction: " + choice.reason), ArrayAttr(), ArrayAttr(), ArrayAttr(),
+        UnitAttr());
+    // The sizes of a dynamic result are those of the destination it replaces.
+    SmallVector<Value> sizes;
+    if (Operation *empty = fill.getOutputs()[0].getDefiningOp())
+      sizes.append(empty->operand_begin(), empty->operand_end());
+    call.getOperandsMutable().append(sizes);
+    op->replaceAllUsesWith(call);
+    op->erase();
+  }
+
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> packedOf;
+};
+
+} // namespace
+} // namespace accel

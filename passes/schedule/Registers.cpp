@@ -1,0 +1,36 @@
+#include "passes/schedule/Registers.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace accel {
+
+int64_t nativeVectorBits(StringRef features) {
+  SmallVector<StringRef> list;
+  features.split(list, ',');
+  if (llvm::is_contained(list, "+avx512f"))
+    return 512;
+  return llvm::is_contained(list, "+avx2") ? 256 : 128;
+}
+
+int64_t panelWidth(StringRef features, unsigned bits, std::optional<int64_t> rows, std::optional<int64_t> columns) {
+  int64_t lanes = nativeVectorBits(features) / bits;
+  int64_t registers = !rows || *rows > 4 ? 2 : *rows > 1 ? 4 : 8;
+  while (registers > 1 && columns && *columns <= lanes * registers / 2)
+    registers /= 2;
+  return lanes * registers;
+}
+
+bool callsMathematics(KernelOp kernel) {
+  return kernel
+      ->walk([](Operation *op) {
+        bool call = isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
+                    !isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
+                         math::CopySignOp, math::SqrtOp>(op);
+        return call ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+} // namespace accel
