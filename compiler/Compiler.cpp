@@ -197,7 +197,9 @@ private:
     if (path.empty())
       llvm::sys::path::system_temp_directory(true, path);
     llvm::sys::path::append(path, llvm::formatv("accel-failed-{0:x-}.json", llvm::xxh3_64bits(text)).str());
-    writeFile(path, text);
+    // The name is the content's: what is there may be the very file being read.
+    if (!llvm::sys::fs::exists(path))
+      writeFile(path, text);
     std::string from = options.compileFrom ? " --compile-from=" + phaseName(*options.compileFrom).str() : "";
     return llvm::make_error<InternalError>(
         (Twine("phase ") + phaseName(current) + " failed on graph " + graphName + ": " + diagnostics +

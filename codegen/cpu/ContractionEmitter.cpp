@@ -23,8 +23,8 @@ constexpr int64_t kDirectTiles = 2;
 class ContractionEmitter : private ValueEmitter {
 public:
   ContractionEmitter(KernelOp kernel, OpBuilder &builder)
-      : ValueEmitter(kernel, builder), nest(*contractionNest(loops)), product(nest.op->getResult(0)),
-        element(getElementTypeOrSelf(product.getType())), width(config.getVector()), tileRows(config.getTile()) {
+      : ValueEmitter(kernel, builder), nest(*contractionNest(loops)), sums(nest.op->getResult(0)),
+        element(getElementTypeOrSelf(sums.getType())), width(config.getVector()), tileRows(config.getTile()) {
     copiesA = mustCopyA();
     copiesB = mustCopyB();
     placeScratch();
@@ -32,9 +32,9 @@ public:
 
   FailureOr<func::FuncOp> run(KernelLaunchInfo &info) {
     func::FuncOp function = beginFunction();
-    blockCount = expr(countOf(nest.m, config.getRows()));
-    panelCount = expr(countOf(nest.n, width));
-    numRows = nest.m < 0 ? index.constant(1) : sizes[nest.m];
+    blockCount = expr(countOf(allRows(), config.getRows()));
+    panelCount = expr(countOf(loops.loops()[nest.n].size, width));
+    numRows = expr(allRows());
     numColumns = sizes[nest.n];
     // Carried along: which block of rows lies in the scratch memory.
     forRange(unitsBegin, unitsEnd, index.constant(1), {index.constant(-1)},
@@ -51,29 +51,40 @@ private:
   AffineExpr constantExpr(int64_t value) { return getAffineConstantExpr(value, b.getContext()); }
 
   std::optional<int64_t> sizeOf(int64_t loop) {
-    if (loop < 0)
-      return 1;
     auto size = dyn_cast<AffineConstantExpr>(loops.loops()[loop].size);
     return size ? std::optional(size.getValue()) : std::nullopt;
   }
 
-  AffineExpr countOf(int64_t loop, int64_t step) {
-    AffineExpr size = loop < 0 ? constantExpr(1) : loops.loops()[loop].size;
-    return normalize((size + (step - 1)).floorDiv(step));
+  AffineExpr countOf(AffineExpr size, int64_t step) { return normalize((size + (step - 1)).floorDiv(step)); }
+
+  AffineExpr product(ArrayRef<int64_t> factors) {
+    AffineExpr result = constantExpr(1);
+    for (int64_t loop : factors)
+      result = result * loops.loops()[loop].size;
+    return normalize(result);
+  }
+
+  AffineExpr allRows() { return product(nest.rows); }
+  AffineExpr depth() { return product(nest.k); }
+
+  std::optional<int64_t> constantRows() {
+    auto rows = dyn_cast<AffineConstantExpr>(allRows());
+    return rows ? std::optional(rows.getValue()) : std::nullopt;
   }
 
   /// Rows of A are read where they lie if consecutive k lie side by side, all rows are known to exist, and the rows of
   /// a tile don't fall on the same few lines of an 8-way cache with 64 sets.
   bool mustCopyA() {
-    if (!nest.a || !sizeOf(nest.m) || getElementTypeOrSelf(nest.a->tensor.getType()) != element)
+    if (!nest.a || !nest.a->bounds.empty() || nest.rows.size() > 1 || !constantRows() ||
+        getElementTypeOrSelf(nest.a->tensor.getType()) != element)
       return true;
     if (nest.k.empty())
       return false;
     if (nest.a->strides[nest.k.back()] != constantExpr(1))
       return true;
-    if (nest.m < 0)
+    if (nest.rows.empty())
       return false;
-    auto stride = dyn_cast<AffineConstantExpr>(nest.a->strides[nest.m]);
+    auto stride = dyn_cast<AffineConstantExpr>(nest.a->strides[nest.rows[0]]);
     if (!stride)
       return true;
     int64_t bytes = stride.getValue() * element.getIntOrFloatBitWidth() / 8;
@@ -90,15 +101,8 @@ private:
       return true;
     std::optional<int64_t> columns = sizeOf(nest.n);
     bool isPlain = nest.b->strides[nest.n] == constantExpr(1) && columns && *columns % width == 0;
-    std::optional<int64_t> rows = sizeOf(nest.m);
+    std::optional<int64_t> rows = constantRows();
     return !isPlain || !rows || std::min<int64_t>(*rows, config.getRows()) > kDirectTiles * tileRows;
-  }
-
-  AffineExpr depth() {
-    AffineExpr result = constantExpr(1);
-    for (int64_t k : nest.k)
-      result = result * loops.loops()[k].size;
-    return normalize(result);
   }
 
   void placeScratch() {
@@ -158,6 +162,16 @@ private:
     return blockNumber;
   }
 
+  /// The row loops' positions of one row in their sequence.
+  void setRow(Value row) {
+    for (size_t i = nest.rows.size(); i-- > 0;) {
+      int64_t loop = nest.rows[i];
+      positions[loop] = i == 0 ? row : arith::RemUIOp::create(b, row, sizes[loop]).getResult();
+      if (i > 0)
+        row = arith::DivUIOp::create(b, row, sizes[loop]);
+    }
+  }
+
   using AtK = llvm::function_ref<void(Value depthPosition)>;
 
   /// Loops over k one by one but for the innermost, which `emit` runs over itself.
@@ -177,8 +191,7 @@ private:
     Value base = scratchAt(aOffset);
     int64_t lanesCount = std::min<int64_t>(width, 32);
     forRange(firstRow, endRow, index.constant(1), {}, [&](Value row, ValueRange) {
-      if (nest.m >= 0)
-        positions[nest.m] = row;
+      setRow(row);
       Value start = index.mul(arith::SubIOp::create(b, row, firstRow), expr(rowStride));
       forOuterK(0, index.constant(0), [&](Value depthPosition) {
         auto copy = [&](Value first, int64_t count, Value mask) {
@@ -255,7 +268,7 @@ private:
 
   void emitTiles(Value panel) {
     Value bBase = panelPointer(panel);
-    std::optional<int64_t> rows = sizeOf(nest.m);
+    std::optional<int64_t> rows = constantRows();
     Value count = arith::SubIOp::create(b, endRow, firstRow);
     Value rest = arith::RemUIOp::create(b, count, index.constant(tileRows));
     Value whole = arith::SubIOp::create(b, endRow, rest);
@@ -344,12 +357,11 @@ private:
       Value local = arith::SubIOp::create(b, row, firstRow);
       aBase = elementAt(scratchAt(aOffset), index.mul(local, step));
     } else {
-      if (nest.m >= 0)
-        positions[nest.m] = row;
+      setRow(row);
       for (int64_t k : nest.k)
         positions[k] = index.constant(0);
       aBase = elementAt(pointers.lookup(nest.a->tensor), elementIndex(*nest.a));
-      step = nest.m < 0 ? index.constant(0) : expr(nest.a->strides[nest.m]);
+      step = nest.rows.empty() ? index.constant(0) : expr(nest.a->strides[nest.rows[0]]);
     }
     for (int64_t i = 0; i < height; ++i)
       rowOffsets[i] = index.mul(index.constant(i), step);
@@ -360,7 +372,27 @@ private:
     storeTile(height, row, rows, tile);
   }
 
+  /// Whether A and B lie so that all loops over k can run as one.
+  bool runsFlat() {
+    if (nest.k.size() < 2 || !copiesA)
+      return false;
+    if (copiesB)
+      return true;
+    AffineExpr stride = constantExpr(width);
+    for (size_t i = nest.k.size(); i-- > 0;) {
+      if (nest.b->strides[nest.k[i]] != stride)
+        return false;
+      stride = normalize(stride * loops.loops()[nest.k[i]].size);
+    }
+    return true;
+  }
+
   SmallVector<Value> addProducts(size_t level, ValueRange tile, Value a, Value bAddress, ArrayRef<Value> rowOffsets) {
+    if (level == 0 && runsFlat())
+      return forRange(index.constant(0), expr(depth()), index.constant(1), tile, [&](Value k, ValueRange current) {
+        return addProducts(nest.k.size(), current, elementAt(a, k),
+                           elementAt(bAddress, index.mul(k, index.constant(width))), rowOffsets);
+      });
     if (level < nest.k.size())
       return forRange(index.constant(0), sizes[nest.k[level]], index.constant(1), tile,
                       [&](Value k, ValueRange current) {
@@ -429,11 +461,10 @@ private:
   void storeColumns(Value row, Value column, int64_t count, Value value) {
     vectorLoop = nest.n;
     lanes = {count, column, columnMask(column, count)};
-    if (nest.m >= 0)
-      positions[nest.m] = row;
+    setRow(row);
     positions[nest.n] = column;
     known.clear();
-    known[product] = value;
+    known[sums] = value;
     for (unsigned k = 0; k < resultPointers.size(); ++k)
       store(k);
     known.clear();
@@ -452,7 +483,7 @@ private:
   }
 
   KernelLaunchInfo launchInfo() {
-    AffineExpr units = countOf(nest.m, config.getRows()) * countOf(nest.n, width);
+    AffineExpr units = countOf(allRows(), config.getRows()) * countOf(loops.loops()[nest.n].size, width);
     for (int64_t loop : nest.outer)
       units = units * loops.loops()[loop].size;
     // A unit's products, as elements of memory traffic: a core does about that many while it moves one element.
@@ -462,7 +493,7 @@ private:
   }
 
   ContractionNest nest;
-  Value product;
+  Value sums;
   Type element;
   int64_t width, tileRows;
   bool copiesA = false, copiesB = false;

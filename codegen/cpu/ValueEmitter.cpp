@@ -101,9 +101,50 @@ Value ValueEmitter::load(const Access &access) {
     b.setInsertionPoint(hoistPoint);
   Type element = getElementTypeOrSelf(access.tensor.getType());
   Value base = pointers.lookup(access.tensor);
+  if (!access.bounds.empty())
+    return loadPadded(access, alongLanes, base, element);
   if (!alongLanes || lanes.count == 1)
     return memory.loadScalar(base, elementIndex(access), element);
   return memory.loadLanes(base, elementIndex(access), expr(access.strides[vectorLoop]), element, lanes);
+}
+
+Value ValueEmitter::loadPadded(const Access &access, bool alongLanes, Value base, Type element) {
+  AffineExpr zero = getAffineConstantExpr(0, b.getContext());
+  int64_t count = alongLanes ? lanes.count : 1;
+  Value inside;
+  for (const Bound &bound : access.bounds) {
+    Value position = expr(bound.start), limit = expr(bound.size);
+    for (auto [l, step] : llvm::enumerate(bound.steps))
+      if (step != zero)
+        position = index.add(position, index.mul(positions[l], expr(step)));
+    if (vectorLoop >= 0 && count > 1 && bound.steps[vectorLoop] != zero) {
+      Value steps = arith::MulIOp::create(b, memory.iota(count), memory.splat(expr(bound.steps[vectorLoop]), count));
+      position = arith::AddIOp::create(b, memory.splat(position, count), steps);
+      limit = memory.splat(limit, count);
+    }
+    // A negative position is a large one without a sign.
+    Value holds = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, position, limit);
+    if (inside && isa<VectorType>(inside.getType()) != isa<VectorType>(holds.getType()))
+      inside = memory.splat(inside, count), holds = memory.splat(holds, count);
+    inside = inside ? arith::AndIOp::create(b, inside, holds).getResult() : holds;
+  }
+  if (count == 1) {
+    auto branch = scf::IfOp::create(b, TypeRange(element), inside, true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, memory.loadScalar(base, elementIndex(access), element));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, arith::ConstantOp::create(b, b.getZeroAttr(element)).getResult());
+    return branch.getResult(0);
+  }
+  // A load that reads no lane costs hundreds of cycles where its address isn't mapped: it gets one that is.
+  Value start = elementIndex(access);
+  if (!isa<VectorType>(inside.getType()))
+    start = arith::SelectOp::create(b, inside, start, index.constant(0));
+  Value mask = memory.splat(inside, count);
+  if (lanes.mask)
+    mask = arith::AndIOp::create(b, mask, lanes.mask);
+  return memory.loadLanes(base, start, expr(access.strides[vectorLoop]), element, {lanes.count, lanes.first, mask});
 }
 
 void ValueEmitter::store(unsigned k) {

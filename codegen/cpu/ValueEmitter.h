@@ -31,6 +31,7 @@ protected:
   mlir::Value evaluate(mlir::OpResult result);
   mlir::Value elementIndex(const Access &access);
   mlir::Value load(const Access &access);
+  mlir::Value loadPadded(const Access &access, bool alongLanes, mlir::Value base, mlir::Type element);
   void store(unsigned k);
 
   // What bodies ask for.

@@ -65,7 +65,7 @@ LogicalResult ViewOp::verify() {
 OpFoldResult ViewOp::fold(FoldAdaptor) {
   // Equal types don't mean equal sizes where these are dynamic: x[:, :-1] has an identity map too.
   auto type = cast<RankedTensorType>(getResult().getType());
-  if (getMap().isIdentity() && getSource().getType() == type && type.hasStaticShape())
+  if (!getPadded() && getMap().isIdentity() && getSource().getType() == type && type.hasStaticShape())
     return getSource();
   return {};
 }
@@ -76,8 +76,8 @@ struct ComposeViews : OpRewritePattern<ViewOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ViewOp op, PatternRewriter &rewriter) const override {
     auto inner = op.getSource().getDefiningOp<ViewOp>();
-    if (!inner)
-      return rewriter.notifyMatchFailure(op, "source is not a view");
+    if (!inner || inner.getPadded() || op.getPadded())
+      return rewriter.notifyMatchFailure(op, "no view of a view without padding");
     AffineMap map = inner.getMap().compose(op.getMap());
     // compose() puts the symbols of the first map before those of the second.
     SmallVector<Value> symbols(inner.getSymbols());

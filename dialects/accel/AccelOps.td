@@ -17,16 +17,29 @@ def Accel_ViewOp : Accel_Op<"view", [Pure, AttrSizedOperandSegments]> {
     `symbols`, and each of its results is linear in the dimensions: such a view has strides, so it costs nothing.
     `sizes` are the result's dynamic sizes.
 
+    A `padded` view may leave the source, and is zero there, like a convolution's view of its input. It has no strides: the
+    kernel that reads it looks at each position.
+
     ```mlir
     // x.transpose(0, 1)[1:]
     %v = accel.view %x by affine_map<(d0, d1) -> (d1, d0 + 1)> : tensor<8x4xf32> -> tensor<3x8xf32>
+    // windows of three elements
+    %w = accel.view %x by affine_map<(d0, d1) -> (d0 + d1 - 1)> padded : tensor<8xf32> -> tensor<8x3xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$symbols, Variadic<Index>:$sizes, AffineMapAttr:$map);
+  let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$symbols, Variadic<Index>:$sizes, AffineMapAttr:$map,
+                       UnitAttr:$padded);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $source (`[` $symbols^ `]`)? `by` $map (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($source) `->` type($result)
+    $source (`[` $symbols^ `]`)? `by` $map (`padded` $padded^)? (`sizes` `(` $sizes^ `)`)? attr-dict `:`
+    type($source) `->` type($result)
   }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source, "::mlir::ValueRange":$symbols,
+                   "::mlir::ValueRange":$sizes, "::mlir::AffineMapAttr":$map), [{
+      build($_builder, $_state, result, source, symbols, sizes, map, ::mlir::UnitAttr());
+    }]>,
+  ];
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;

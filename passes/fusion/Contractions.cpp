@@ -58,8 +58,8 @@ std::optional<Contraction> matchContraction(Operation *op) {
   for (unsigned d = 0; d < c.getNumDims(); ++d) {
     if (!inC[d] && inA[d] && inB[d])
       result.k.push_back(d);
-    else if (inC[d] && inA[d] && inB[d])
-      result.batch.push_back(d);
+    else if (inC[d] && inA[d] == inB[d])
+      result.batch.push_back(d); // or a dimension that neither operand has
     else if (inC[d] && inA[d])
       result.m.push_back(d);
     else if (inC[d] && inB[d])

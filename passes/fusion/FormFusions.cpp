@@ -89,7 +89,8 @@ private:
     Operation *def = operand.get().getDefiningOp();
     if (!def || group.ops.contains(def))
       return;
-    bool isView = isa<ViewOp>(def) && isFromGroup(operand.get());
+    auto view = dyn_cast<ViewOp>(def);
+    bool isView = view && (view.getPadded() || isFromGroup(operand.get()));
     if (!isView && !isa<tensor::EmptyOp, linalg::FillOp>(def) && !matchPattern(def, m_Constant()))
       return;
     // A tensor.empty that is read, not written, stays outside.

@@ -95,6 +95,10 @@ Read readOf(Operation *op, unsigned index) {
     if (read.map)
       read.map = view.getSymbols().empty() ? view.getMap().compose(read.map) : AffineMap();
     read.value = view.getSource();
+    read.padded |= view.getPadded();
+    // Where a padded view leaves its source is counted in that source's indices.
+    if (read.padded)
+      break;
   }
   if (read.map)
     read.map = simplifyAffineMap(read.map);
@@ -259,6 +263,8 @@ FusionVerdict FusionGroups::canFuse(FusionGroup &producer, FusionGroup &consumer
       direct = true;
       if (!read.map)
         return FusionVerdict::no("it reads the value through a view with symbolic offsets");
+      if (read.padded)
+        return FusionVerdict::no("it reads the value through a padded view");
       if (FusionVerdict verdict = bindReads(resultLoops(def, producer.loops[def]), read.map, consumer.loops[op]);
           !verdict)
         return verdict;

@@ -37,6 +37,7 @@ llvm::SmallVector<unsigned> reductionDims(mlir::Operation *op);
 struct Read {
   mlir::Value value;
   mlir::AffineMap map; // null where a view has symbols
+  bool padded = false; // positions outside of the value are zeros
 };
 /// What operand `index` of a linalg op reads once the views in between are looked through.
 Read readOf(mlir::Operation *op, unsigned index);

@@ -7,9 +7,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/graph/ConstantInputs.h"
+#include "passes/graph/Packing.h"
 #include "passes/kernels/Layouts.h"
 #include "passes/schedule/Registers.h"
-#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 
@@ -126,23 +126,9 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
       right = pack(b, right, choice.panel);
       rightMap = map({n.floorDiv(choice.panel), k, n % choice.panel});
     }
-    SmallVector<utils::IteratorType> iterators(dims, utils::IteratorType::parallel);
-    iterators.back() = utils::IteratorType::reduction;
-    Value init = cast<linalg::LinalgOp>(op).getDpsInits()[0];
-    auto generic =
-        linalg::GenericOp::create(b, op->getResultTypes(), ValueRange{op->getOperand(0), right}, ValueRange{init},
-                                  ArrayRef<AffineMap>{map({m, k}), rightMap, map({m, n})}, iterators,
-                                  [](OpBuilder &nested, Location loc, ValueRange args) {
-                                    bool real = isa<FloatType>(args[0].getType());
-                                    Value product =
-                                        real ? arith::MulFOp::create(nested, loc, args[0], args[1]).getResult()
-                                             : arith::MulIOp::create(nested, loc, args[0], args[1]);
-                                    Value sum = real ? arith::AddFOp::create(nested, loc, args[2], product).getResult()
-                                                     : arith::AddIOp::create(nested, loc, args[2], product);
-                                    linalg::YieldOp::create(nested, loc, sum);
-                                  });
-    generic->setAttr("accel.choice", b.getStringAttr(choice.reason));
-    op->replaceAllUsesWith(generic);
+    Value result = contraction(b, op->getOperand(0), right, cast<linalg::LinalgOp>(op).getDpsInits()[0],
+                               {map({m, k}), rightMap, map({m, n})}, dims, 1, choice.reason);
+    op->replaceAllUsesWith(ValueRange{result});
     op->erase();
   }
 
@@ -154,49 +140,7 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
     // Behind the matrix, so that other products can share the panels.
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfterValue(matrix);
-    Location before = b.getLoc();
-    b.setLoc(packingOf(before));
-    llvm::scope_exit restore([&] { b.setLoc(before); });
-    auto type = cast<RankedTensorType>(matrix.getType());
-    int64_t depth = type.getDimSize(0), columns = type.getDimSize(1), whole = columns / width, rest = columns % width;
-    AffineExpr panel = b.getAffineDimExpr(0), k = b.getAffineDimExpr(1), lane = b.getAffineDimExpr(2);
-    auto copied = [&](AffineExpr column, ArrayRef<int64_t> shape) -> Value {
-      auto viewType = RankedTensorType::get(shape, type.getElementType());
-      Value view = ViewOp::create(b, viewType, matrix, ValueRange(), ValueRange(),
-                                  AffineMapAttr::get(AffineMap::get(3, 0, {k, column}, b.getContext())));
-      Value empty = tensor::EmptyOp::create(b, shape, type.getElementType());
-      return linalg::CopyOp::create(b, ValueRange{view}, ValueRange{empty}).getResult(0);
-    };
-    Value panels;
-    if (whole)
-      panels = copied(panel * width + lane, {whole, depth, width});
-    if (rest) {
-      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type.getElementType()));
-      Value empty = tensor::EmptyOp::create(b, ArrayRef<int64_t>{1, depth, width - rest}, type.getElementType());
-      SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(3)};
-      SmallVector<utils::IteratorType> iterators(3, utils::IteratorType::parallel);
-      Value zeros =
-          linalg::GenericOp::create(
-              b, TypeRange{empty.getType()}, ValueRange(), ValueRange{empty}, maps, iterators,
-              [&](OpBuilder &nested, Location loc, ValueRange) { linalg::YieldOp::create(nested, loc, zero); })
-              .getResult(0);
-      auto concatType = RankedTensorType::get({1, depth, width}, type.getElementType());
-      Value last = ConcatOp::create(b, concatType, ValueRange{copied(lane + whole * width, {1, depth, rest}), zeros},
-                                    ValueRange(), 2);
-      auto allType = RankedTensorType::get({whole + 1, depth, width}, type.getElementType());
-      panels = whole ? ConcatOp::create(b, allType, ValueRange{panels, last}, ValueRange(), 0).getResult() : last;
-    }
-    return packed = panels;
-  }
-
-  /// The node's location, with the packing as what is done there.
-  static Location packingOf(Location loc) {
-    auto node = dyn_cast<NameLoc>(loc);
-    auto target = node ? dyn_cast<NameLoc>(node.getChildLoc()) : NameLoc();
-    if (!target)
-      return loc;
-    auto packing = NameLoc::get(StringAttr::get(loc.getContext(), "accel.pack"), target.getChildLoc());
-    return NameLoc::get(node.getName(), packing);
+    return packed = packPanels(b, matrix, 1, {0}, width);
   }
 
   void callLibrary(Operation *op, const Choice &choice) {

@@ -28,6 +28,30 @@ def ChooseContractionsPass : Pass<"accel-choose-contractions", "mlir::func::Func
                            "mlir::tensor::TensorDialect"];
 }
 
+def ChooseConvolutionsPass : Pass<"accel-choose-convolutions", "mlir::func::FuncOp"> {
+  let summary = "gives convolutions kernels of ours, and keeps their channels last";
+  let description = [{
+    A convolution with constant weights becomes a contraction over a view of windows (a depthwise one a multiplication and a sum
+    over the window), which yields [N, pixels..., C]. Ops that follow take over that order of memory.
+
+    ```mlir
+    %r = accel.aten_call "aten::convolution" "default" "library"(%x, %w) … : (tensor<1x16x8x8xf32>, tensor<32x16x3x3xf32>) -> …
+    // becomes
+    %p = linalg.copy ins(view of %w) … -> tensor<1x3x3x16x32xf32>
+    %v = accel.view %x by (n, y, x, i, j, c) -> (n, c, y + i - 1, x + j - 1) padded : … -> tensor<1x8x8x3x3x16xf32>
+    %s = linalg.generic … ins(%v, %p) … -> tensor<1x8x8x32xf32>
+    %r = accel.view %s by (n, c, y, x) -> (n, y, x, c) : … -> tensor<1x32x8x8xf32>
+    ```
+  }];
+  let options = [
+    Option<"features", "features", "std::string", "", "the target's features, which give the registers' width">,
+    Option<"contractions", "contractions", "std::string", "\"auto\"", "auto, own or library">,
+    Option<"constantWeights", "constant-weights", "bool", "false", "parameters and buffers count as constants">,
+  ];
+  let dependentDialects = ["accel::AccelDialect", "mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
 def SplitRowsPass : Pass<"accel-split-rows", "mlir::func::FuncOp"> {
   let summary = "lets contractions run over the dimensions that a view splits their rows into";
   let description = [{

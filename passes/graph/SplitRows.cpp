@@ -17,7 +17,7 @@ namespace {
 /// For each dimension of a view's source the view's dimensions that it is the row-major product of; nothing if the view
 /// is anything else. A dimension of size 1 in the source may have none.
 std::optional<SmallVector<SmallVector<unsigned>>> splitGroups(ViewOp view) {
-  if (!view.getSymbols().empty())
+  if (!view.getSymbols().empty() || view.getPadded())
     return std::nullopt;
   auto source = cast<RankedTensorType>(view.getSource().getType());
   auto result = cast<RankedTensorType>(view.getResult().getType());
@@ -103,7 +103,7 @@ public:
     Value init = destination();
     SmallVector<AffineExpr> out;
     for (unsigned d = 0; d < resultType.getRank(); ++d)
-      out.push_back(b.getAffineDimExpr(loopOfResultDim[d]));
+      out.push_back(b.getAffineDimExpr(d));
     maps.push_back(AffineMap::get(numLoops, 0, out, b.getContext()));
     auto result = linalg::GenericOp::create(b, TypeRange{resultType}, operands, ValueRange{init}, maps, iterators);
     IRMapping mapping;
@@ -114,34 +114,18 @@ public:
   }
 
 private:
-  /// Each old loop that walks a result dimension becomes as many as the view has for it; the others stay.
+  /// The result's dimensions are the first loops, in their order; loops of a reduction follow.
   void numberLoops() {
     AffineMap out = op.getIndexingMapsArray().back();
+    numLoops = resultType.getRank();
+    iterators.assign(numLoops, utils::IteratorType::parallel);
     newLoops.resize(op.getNumLoops());
-    SmallVector<int64_t> resultDim(op.getNumLoops(), -1);
     for (auto [d, expr] : llvm::enumerate(out.getResults()))
-      resultDim[cast<AffineDimExpr>(expr).getPosition()] = d;
-    loopOfResultDim.assign(resultType.getRank(), 0);
-    SmallVector<bool> taken(resultType.getRank(), false);
-    for (unsigned l = 0; l < op.getNumLoops(); ++l) {
-      utils::IteratorType kind = op.getIteratorTypesArray()[l];
-      if (resultDim[l] < 0) {
+      newLoops[cast<AffineDimExpr>(expr).getPosition()] = groups[d];
+    for (unsigned l = 0; l < op.getNumLoops(); ++l)
+      if (op.getIteratorTypesArray()[l] == utils::IteratorType::reduction) {
         newLoops[l] = {numLoops++};
-        iterators.push_back(kind);
-        continue;
-      }
-      for (unsigned dim : groups[resultDim[l]]) {
-        taken[dim] = true;
-        loopOfResultDim[dim] = numLoops;
-        newLoops[l].push_back(numLoops++);
-        iterators.push_back(kind);
-      }
-    }
-    // Dimensions of size 1 that the view adds.
-    for (int64_t d = 0; d < resultType.getRank(); ++d)
-      if (!taken[d]) {
-        loopOfResultDim[d] = numLoops++;
-        iterators.push_back(utils::IteratorType::parallel);
+        iterators.push_back(utils::IteratorType::reduction);
       }
   }
 
@@ -186,12 +170,11 @@ private:
       changes = true;
       AffineExpr index = b.getAffineConstantExpr(0);
       for (unsigned loop : newLoops[dim.getPosition()]) {
-        unsigned resultDim = llvm::find(loopOfResultDim, loop) - loopOfResultDim.begin();
-        int64_t size = resultType.getDimSize(resultDim);
+        int64_t size = resultType.getDimSize(loop);
         AffineExpr part = addDim(size, b.getAffineDimExpr(loop));
         index = (ShapedType::isDynamic(size) ? index : index * size) + part;
         if (ShapedType::isDynamic(size))
-          sizes.push_back(dynamicSize(resultDim));
+          sizes.push_back(dynamicSize(loop));
       }
       viewIndices.push_back(index);
     }
@@ -229,8 +212,7 @@ private:
   ImplicitLocOpBuilder b;
   RankedTensorType resultType;
   unsigned numLoops = 0;
-  SmallVector<SmallVector<unsigned>> newLoops; // of each old loop
-  SmallVector<unsigned> loopOfResultDim;
+  SmallVector<SmallVector<unsigned>> newLoops; // of each old loop; those below the result's rank are its dimensions
   SmallVector<utils::IteratorType> iterators;
 };
 

@@ -144,6 +144,8 @@ std::optional<Placement> Layouts::compute(Value tensor) {
   }
   Operation *def = tensor.getDefiningOp();
   if (auto view = dyn_cast<ViewOp>(def)) {
+    if (view.getPadded())
+      return std::nullopt;
     std::optional<Placement> source = placementOf(view.getSource());
     if (!source)
       return std::nullopt;

@@ -98,7 +98,10 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
       return size ? std::optional(std::max<int64_t>(size.getValue(), 1)) : std::nullopt;
     };
     unsigned bits = getElementTypeOrSelf(nest.op->getResult(0).getType()).getIntOrFloatBitWidth();
-    std::optional<int64_t> rows = constantSize(nest.m);
+    std::optional<int64_t> rows = 1;
+    for (int64_t loop : nest.rows)
+      if (rows)
+        rows = constantSize(loop) ? std::optional(*rows * *constantSize(loop)) : std::nullopt;
     int64_t lanes = nativeVectorBits(features) / bits;
     int64_t vector = nest.panel ? nest.panel : panelWidth(features, bits, rows, constantSize(nest.n));
     int64_t registers = nativeVectorBits(features) == 512 ? 32 : 16, perRow = std::max<int64_t>(1, vector / lanes);

@@ -54,14 +54,14 @@ KernelLoops::KernelLoops(KernelOp kernel) : op(kernel), symbolic(kernel) {
 
 Access KernelLoops::access(Value tensor, LayoutAttr layout, AffineMap map, ArrayRef<int64_t> dimLoops) const {
   MLIRContext *ctx = op.getContext();
-  Access result{tensor, -1, false, SmallVector<AffineExpr>(nest.size(), zero(ctx)), zero(ctx)};
+  Access result{tensor, -1, false, SmallVector<AffineExpr>(nest.size(), zero(ctx)), zero(ctx), {}};
   for (auto [expr, stride] : llvm::zip(map.getResults(), layout.getStrides().getValue().getResults()))
     addTerms(expr, stride, dimLoops, [&](int64_t loop) { return nestLoopOf(loop); }, result);
   // A collapsed loop steps by the stride of its innermost.
   if (llvm::all_of(nest, [](const NestLoop &loop) { return loop.kernelLoops.size() == 1; }))
     return result;
   SmallVector<AffineExpr> byKernelLoop(nestOf.size(), zero(ctx));
-  Access plain{tensor, -1, false, byKernelLoop, zero(ctx)};
+  Access plain{tensor, -1, false, byKernelLoop, zero(ctx), {}};
   for (auto [expr, stride] : llvm::zip(map.getResults(), layout.getStrides().getValue().getResults()))
     addTerms(expr, stride, dimLoops, [](int64_t loop) { return int(loop); }, plain);
   for (auto [l, loop] : llvm::enumerate(nest))
@@ -71,7 +71,20 @@ Access KernelLoops::access(Value tensor, LayoutAttr layout, AffineMap map, Array
 
 Access KernelLoops::accessOf(Operation *reader, unsigned index) const {
   Read read = readOf(reader, index);
-  return access(read.value, op.argLayout(cast<BlockArgument>(read.value).getArgNumber()), read.map, loopsOf(reader));
+  Access result =
+      access(read.value, op.argLayout(cast<BlockArgument>(read.value).getArgNumber()), read.map, loopsOf(reader));
+  if (!read.padded)
+    return result;
+  MLIRContext *ctx = op.getContext();
+  for (auto [d, expr] : llvm::enumerate(read.map.getResults())) {
+    if (isa<AffineDimExpr>(expr))
+      continue;
+    Access position{read.value, -1, false, SmallVector<AffineExpr>(nest.size(), zero(ctx)), zero(ctx), {}};
+    addTerms(
+        expr, getAffineConstantExpr(1, ctx), loopsOf(reader), [&](int64_t loop) { return nestLoopOf(loop); }, position);
+    result.bounds.push_back({position.strides, position.offset, symbolic.sizeOf(read.value, d)});
+  }
+  return result;
 }
 
 Access KernelLoops::storeOf(unsigned k) const {
@@ -116,7 +129,7 @@ void KernelLoops::sortAndCollapse() {
         if (isa<BlockArgument>(readOf(&inner, input->getOperandNumber()).value))
           accesses.push_back(accessOf(&inner, input->getOperandNumber()));
       inner.walk([&](tensor::ExtractOp extract) {
-        Access gather{extract.getTensor(), -1, true, SmallVector<AffineExpr>(nest.size()), zero(op.getContext())};
+        Access gather{extract.getTensor(), -1, true, SmallVector<AffineExpr>(nest.size()), zero(op.getContext()), {}};
         auto source = dyn_cast<BlockArgument>(extract.getTensor());
         if (!source)
           return;
@@ -132,6 +145,22 @@ void KernelLoops::sortAndCollapse() {
   collect(list);
   llvm::SmallDenseSet<int64_t> pinned;
   op.getBody().walk([&](linalg::IndexOp index) { pinned.insert(loopsOf(index->getParentOp())[index.getDim()]); });
+  // What a padded read compares with the tensor's sizes must stay apart, too.
+  for (Operation &inner : op.getBody().front()) {
+    if (!inner.hasAttr(kLoopsAttr))
+      continue;
+    for (OpOperand *input : cast<linalg::LinalgOp>(inner).getDpsInputOperands()) {
+      Read read = readOf(&inner, input->getOperandNumber());
+      if (!read.padded)
+        continue;
+      for (AffineExpr expr : read.map.getResults())
+        if (!isa<AffineDimExpr>(expr))
+          expr.walk([&](AffineExpr e) {
+            if (auto dim = dyn_cast<AffineDimExpr>(e))
+              pinned.insert(loopsOf(&inner)[dim.getPosition()]);
+          });
+    }
+  }
 
   // The order of the access that spans the most loops, stores before loads.
   auto span = [&](const Access &access, bool rows) {

@@ -16,6 +16,12 @@ struct NestLoop {
   bool isRow = false;
 };
 
+/// An index of a padded read: it is in range if 0 <= sum(index of loop l * steps[l]) + start < size.
+struct Bound {
+  llvm::SmallVector<mlir::AffineExpr> steps; // by nest loop
+  mlir::AffineExpr start, size;
+};
+
 /// One tensor read or written by strides: element address = base + sum(index of loop l * strides[l]) + offset.
 struct Access {
   mlir::Value tensor;    // the kernel's argument, or the value yielded
@@ -23,6 +29,7 @@ struct Access {
   bool isGather = false; // read by tensor.extract; strides hold where the position follows the loop, else null
   llvm::SmallVector<mlir::AffineExpr> strides; // by nest loop, in elements
   mlir::AffineExpr offset;
+  llvm::SmallVector<Bound, 0> bounds; // all must hold, or the element is zero
 };
 
 /// The loop nest of one kernel, sorted and collapsed, with all its accesses.
