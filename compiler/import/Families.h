@@ -22,6 +22,7 @@ void populateViewScatter(LoweringTable &table);
 void populateConcat(LoweringTable &table);
 void populateCreation(LoweringTable &table);
 void populateIndexing(LoweringTable &table);
+void populatePooling(LoweringTable &table);
 } // namespace accel
 
 #endif

@@ -23,6 +23,7 @@ const LoweringTable &loweringTable() {
     populateConcat(t);
     populateCreation(t);
     populateIndexing(t);
+    populatePooling(t);
     return t;
   }();
   return table;
