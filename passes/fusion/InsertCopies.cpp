@@ -25,10 +25,10 @@ Value copyOf(OpBuilder &builder, Location loc, Value value, SymbolicSizes &sizes
   return linalg::CopyOp::create(builder, loc, ValueRange{value}, ValueRange{empty}).getResult(0);
 }
 
-/// A part that the kernel computing it can write where the concatenation wants it.
+/// A part that the kernel computing it can write where the concatenation wants it, or that is put together there.
 bool isWrittenInPlace(Value part) {
   Operation *def = part.getDefiningOp();
-  return def && isFusable(def) && part.hasOneUse();
+  return def && (isFusable(def) || isa<ConcatOp>(def)) && part.hasOneUse();
 }
 
 bool hasNegativeStride(const Placement &placement) {

@@ -172,7 +172,7 @@ std::optional<Placement> Layouts::compute(Value tensor) {
       return std::nullopt;
     return Placement{source->root, newSizes, *strides, source->offset};
   }
-  if (auto concat = dyn_cast_or_null<ConcatOp>(concatOfPart(tensor)); concat && !isa<AtenCallOp, ConcatOp>(def)) {
+  if (auto concat = dyn_cast_or_null<ConcatOp>(concatOfPart(tensor)); concat && !isa<AtenCallOp>(def)) {
     std::optional<Placement> whole = placementOf(concat.getResult());
     if (!whole)
       return std::nullopt;

@@ -51,6 +51,35 @@ func.func @concat_in_place(%x: tensor<4x8xf32>) -> tensor<8x8xf32> {
   return %c : tensor<8x8xf32>
 }
 
+// A concatenation that is a part of another is put together in the other's memory: a tensor with a border is written once.
+// CHECK-LABEL: func.func @concat_of_concat
+func.func @concat_of_concat(%x: tensor<4x8xf32>) -> tensor<5x9xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x8xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %r = math.exp %v : f32
+    linalg.yield %r : f32
+  } -> tensor<4x8xf32>
+  %f = tensor.empty() : tensor<4x1xf32>
+  %left = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      outs(%f : tensor<4x1xf32>) {
+  ^bb0(%o: f32):
+    linalg.yield %zero : f32
+  } -> tensor<4x1xf32>
+  %g = tensor.empty() : tensor<1x9xf32>
+  %top = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      outs(%g : tensor<1x9xf32>) {
+  ^bb0(%o: f32):
+    linalg.yield %zero : f32
+  } -> tensor<1x9xf32>
+  %rows = accel.concat dim(1) %left, %a : tensor<4x1xf32>, tensor<4x8xf32> -> tensor<4x9xf32>
+  %all = accel.concat dim(0) %top, %rows : tensor<1x9xf32>, tensor<4x9xf32> -> tensor<5x9xf32>
+  return %all : tensor<5x9xf32>
+}
+
 // A view of an argument that is one in eager too, with the strides that it has.
 // CHECK-LABEL: func.func @alias
 func.func @alias(%x: tensor<4x8xf32> {accel.layout = #plain, accel.name = "x"})
