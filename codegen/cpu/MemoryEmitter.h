@@ -57,6 +57,8 @@ private:
   mlir::Value toMemory(mlir::Value value);
   mlir::Value address(mlir::Value base, mlir::Value index, mlir::Type memory);
   mlir::Value allLanes(int64_t lanes);
+  /// Lane l is element index + l * step: what lies between is read too, and left out.
+  mlir::Value loadEvery(int64_t step, mlir::Value base, mlir::Value index, mlir::Type element, const Lanes &lanes);
   mlir::Value laneIndices(mlir::Value index, mlir::Value stride, int64_t lanes);
 
   mlir::ImplicitLocOpBuilder &b;

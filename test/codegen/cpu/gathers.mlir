@@ -78,13 +78,30 @@ accel.kernel @own_position(%t: tensor<4x64xf32> {accel.layout = #plain}) -> (ten
   accel.yield %r : tensor<4x64xf32>
 }
 
-// Every second element is a gather with a stride, the store stays contiguous.
+// Every second element: all elements from the first lane's to the last lane's are read, and every other one is kept. The
+// second load ends with the last lane, so that nothing behind it is read.
+// CHECK-LABEL: func.func @every_second
+// CHECK: %[[LOW:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK: arith.constant 15 : i64
+// CHECK: %[[HIGH:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK: vector.shuffle %{{.*}}, %[[HIGH]] [0, {{.*}}, 31]
+// CHECK-NOT: gather
+// CHECK: llvm.store {{.*}} vector<16xf32>
+// CHECK: return
+accel.kernel @every_second(%x: tensor<4x64xf32> {accel.layout = #accel.layout<affine_map<() -> (4, 64)>, affine_map<() -> (128, 2)>>})
+    -> (tensor<4x64xf32> {accel.layout = #plain}) attributes {parallel = 2 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %r = linalg.copy {accel.loops = array<i64: 0, 1>} ins(%x : tensor<4x64xf32>) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
+  accel.yield %r : tensor<4x64xf32>
+}
+
+// Elements further apart are a gather with a stride, the store stays contiguous.
 // CHECK-LABEL: func.func @strided
 // CHECK: arith.constant dense<[0, 1, 2, 3,
 // CHECK: llvm.intr.masked.gather
 // CHECK: llvm.store {{.*}} vector<16xf32>
 // CHECK: return
-accel.kernel @strided(%x: tensor<4x64xf32> {accel.layout = #accel.layout<affine_map<() -> (4, 64)>, affine_map<() -> (128, 2)>>})
+accel.kernel @strided(%x: tensor<4x64xf32> {accel.layout = #accel.layout<affine_map<() -> (4, 64)>, affine_map<() -> (320, 5)>>})
     -> (tensor<4x64xf32> {accel.layout = #plain}) attributes {parallel = 2 : i64, rows = 0 : i64} {
   %e = tensor.empty() : tensor<4x64xf32>
   %r = linalg.copy {accel.loops = array<i64: 0, 1>} ins(%x : tensor<4x64xf32>) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
