@@ -1,7 +1,7 @@
 /// Pooling: the largest element or the mean of each window.
 ///
-/// A small window is unrolled: one pointwise op over as many views as the window has elements, so that vectors run along
-/// the result's rows. A large one is a reduction over one view of all windows.
+/// A small window is unrolled: one pointwise op over as many views as the window has elements, so that vectors run
+/// along the result's rows. A large one is a reduction over one view of all windows.
 #include "compiler/import/Families.h"
 #include "compiler/import/IndexMath.h"
 #include "compiler/import/ScalarMath.h"
@@ -86,8 +86,9 @@ public:
       if (axis.pad == 0)
         return constant(b, 0);
       Scalar skipped = maximum(-windowStart(b, axis, dtype()), 0);
-      return axis.dilation == 1 ? skipped
-                                : floorDivide(skipped + double(axis.dilation - 1), axis.dilation) * double(axis.dilation);
+      return axis.dilation == 1
+                 ? skipped
+                 : floorDivide(skipped + double(axis.dilation - 1), axis.dilation) * double(axis.dilation);
     });
   }
 
@@ -229,10 +230,7 @@ public:
   }
   Scalar here(ImplicitLocOpBuilder &b, DType dtype) const {
     return of(
-        b,
-        [&](unsigned a) {
-          return Scalar(b, fromIndex(b, loopIndex(b, w.axes[a].dim), DType::I32), DType::I32);
-        },
+        b, [&](unsigned a) { return Scalar(b, fromIndex(b, loopIndex(b, w.axes[a].dim), DType::I32), DType::I32); },
         dtype);
   }
 
@@ -436,7 +434,8 @@ LogicalResult checkGradient(NodeImporter &n, const Windows &w) {
   return windows <= kMaxUnrolled ? success() : n.refuse("the gradient of windows that overlap many others");
 }
 
-/// `max_pool{2,3}d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)`.
+/// `max_pool{2,3}d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
+/// indices)`.
 template <unsigned Spatial> LogicalResult lowerMaxPoolBackward(NodeImporter &n) {
   FailureOr<Tensor> gradient = n.tensor(0, "grad_output"), self = n.tensor(1, "self"), indices = n.tensor(7, "indices");
   if (failed(gradient) || failed(self) || failed(indices))
@@ -447,8 +446,8 @@ template <unsigned Spatial> LogicalResult lowerMaxPoolBackward(NodeImporter &n) 
   SmallVector<SizeScalar> sizes;
   for (const WindowAxis &axis : w->axes)
     sizes.emplace_back(n, axis.size);
-  return n.yield(sumOverOwnWindows(
-      n, *w, self->dtype, [&](ImplicitLocOpBuilder &b, ArrayRef<Scalar> numbers, Scalar inside) {
+  return n.yield(
+      sumOverOwnWindows(n, *w, self->dtype, [&](ImplicitLocOpBuilder &b, ArrayRef<Scalar> numbers, Scalar inside) {
         std::optional<Scalar> position;
         for (auto [a, axis] : llvm::enumerate(w->axes)) {
           Scalar at(b, fromIndex(b, loopIndex(b, axis.dim), DType::I64), DType::I64);
@@ -460,8 +459,8 @@ template <unsigned Spatial> LogicalResult lowerMaxPoolBackward(NodeImporter &n) 
 }
 
 LogicalResult yieldMeanGradient(NodeImporter &n, const Windows &w, const Tensor &gradient, const WindowCounts &counts) {
-  return n.yield(sumOverOwnWindows(
-      n, w, w.x.dtype, [&](ImplicitLocOpBuilder &b, ArrayRef<Scalar> numbers, Scalar inside) {
+  return n.yield(
+      sumOverOwnWindows(n, w, w.x.dtype, [&](ImplicitLocOpBuilder &b, ArrayRef<Scalar> numbers, Scalar inside) {
         Scalar g = ofWindow(b, w, gradient, numbers);
         Scalar count = counts.of(b, [&](unsigned a) { return numbers[a].to(DType::I32); }, g.dtype());
         return select(inside, g / count, 0.0);

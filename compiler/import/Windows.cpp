@@ -33,8 +33,7 @@ std::optional<int64_t> constantOf(AffineExpr expr) {
 int64_t padBehind(const WindowAxis &axis, bool ceilMode) {
   std::optional<int64_t> size = constantOf(axis.size), count = constantOf(axis.count);
   if (size && count)
-    return std::max<int64_t>(
-        0, (*count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - *size - axis.pad);
+    return std::max<int64_t>(0, (*count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - *size - axis.pad);
   return axis.pad + (ceilMode ? axis.stride - 1 : 0);
 }
 
