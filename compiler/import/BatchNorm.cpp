@@ -30,19 +30,35 @@ Operand perChannel(NodeImporter &n, const std::optional<Tensor> &tensor, const T
   return {tensor ? n.cast(*tensor, x.dtype) : Tensor(), keptMap(n, x.rank(), batchDims(x.rank()))};
 }
 
-/// (x - mean) * (rstd * weight) + bias. `scale` is rstd, or the variance if `eps` is given.
-Tensor normalizeChannels(NodeImporter &n, const Tensor &x, const Tensor &mean, const Tensor &scale,
-                         std::optional<double> eps) {
+/// (x - mean) * (rstd * weight) + bias.
+Tensor normalizeChannels(NodeImporter &n, const Tensor &x, const Tensor &mean, const Tensor &rstd) {
   Operand operands[] = {{x, n.b.getMultiDimIdentityMap(x.rank())},
                         perChannel(n, mean, x),
-                        perChannel(n, scale, x),
+                        perChannel(n, rstd, x),
                         perChannel(n, n.optionalTensor(1, "weight"), x),
                         perChannel(n, n.optionalTensor(2, "bias"), x)};
   return compute(n, operands, x.sizes, x.dtype, [&](ArrayRef<Scalar> s) {
-    Scalar factor = eps ? rsqrt(s[2] + *eps) : s[2];
-    Scalar y = (s[0] - s[1]) * (s[3].isLiteral() ? factor : factor * s[3]);
+    Scalar y = (s[0] - s[1]) * (s[3].isLiteral() ? s[2] : s[2] * s[3]);
     return s[4].isLiteral() ? y : y + s[4];
   });
+}
+
+/// x * scale + shift, as eager computes it with given statistics. Scale and shift are ops of their own, over the
+/// channels alone: what they come from are parameters.
+Tensor scaleChannels(NodeImporter &n, const Tensor &x, const Tensor &mean, const Tensor &variance, double eps) {
+  AffineMap channels = n.b.getMultiDimIdentityMap(1);
+  auto channelsOf = [&](const std::optional<Tensor> &tensor) {
+    return Operand{tensor ? n.cast(*tensor, x.dtype) : Tensor(), channels};
+  };
+  Operand statistics[] = {channelsOf(variance), channelsOf(n.optionalTensor(1, "weight"))};
+  Tensor scale = compute(n, statistics, variance.sizes, x.dtype, [&](ArrayRef<Scalar> s) {
+    Scalar rstd = rsqrt(s[0] + eps);
+    return s[1].isLiteral() ? rstd : rstd * s[1];
+  });
+  Operand offsets[] = {channelsOf(mean), {scale, channels}, channelsOf(n.optionalTensor(2, "bias"))};
+  Tensor shift = compute(n, offsets, variance.sizes, x.dtype,
+                         [](ArrayRef<Scalar> s) { return s[2].isLiteral() ? -(s[0] * s[1]) : s[2] - s[0] * s[1]; });
+  return compute(n, x, {scale, shift}, batchDims(x.rank()), [](ArrayRef<Scalar> s) { return s[0] * s[1] + s[2]; });
 }
 
 /// momentum * batch + (1 - momentum) * running
@@ -54,7 +70,7 @@ Tensor updatedRunning(NodeImporter &n, const Tensor &running, const Tensor &batc
 LogicalResult lowerTraining(NodeImporter &n, const Overload &overload, const Tensor &x, double eps) {
   SmallVector<int64_t> dims = batchDims(x.rank());
   Moments m = momentsOver(n, x, dims, eps);
-  SmallVector<Tensor> results = {normalizeChannels(n, x, m.mean, m.rstd, {}), m.mean, m.rstd};
+  SmallVector<Tensor> results = {normalizeChannels(n, x, m.mean, m.rstd), m.mean, m.rstd};
   if (!overload.returnsRunning)
     return n.yield(results);
   FailureOr<double> momentum = n.real(6, "momentum");
@@ -75,7 +91,7 @@ LogicalResult lowerInference(NodeImporter &n, const Overload &overload, const Te
   FailureOr<Tensor> variance = n.tensor(overload.running + 1, "running_var");
   if (failed(mean) || failed(variance))
     return failure();
-  SmallVector<Tensor> results = {normalizeChannels(n, x, *mean, *variance, eps)};
+  SmallVector<Tensor> results = {scaleChannels(n, x, *mean, *variance, eps)};
   // There are no batch statistics; the results that stand for them are empty.
   for (unsigned k = 1; k < std::min(n.numResults(), 3u); ++k)
     results.push_back(n.fill(0.0, n.resultSizes(k), n.resultDType(k)));

@@ -122,7 +122,9 @@ def test_neighbours_fuse():
         check({"net": f}, values(F32, 2, 3, 13, 19).contiguous(memory_format=layout), values(F32, 4, 3, 3, 3))
     check({"view": lambda x: F.max_pool2d(x.transpose(2, 3)[:, 1:], 3, 2, 1)}, values(F32, *SIZES), exact=True)
     check({"twice": lambda x: F.max_pool2d(F.max_pool2d(x, 3, 1, 1), 3, 2, 1)}, values(F32, *SIZES), exact=True)
-    check({"shared": lambda x: (F.max_pool2d(x + 1, 5, 1, 2), F.avg_pool2d(x + 1, 3, 1, 1), x + 1)}, values(F32, *SIZES))
+    check(
+        {"shared": lambda x: (F.max_pool2d(x + 1, 5, 1, 2), F.avg_pool2d(x + 1, 3, 1, 1), x + 1)}, values(F32, *SIZES)
+    )
 
 
 GRADIENTS = {
