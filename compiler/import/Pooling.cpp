@@ -16,8 +16,9 @@ using namespace mlir;
 namespace accel {
 namespace {
 
-/// Elements of the largest window that is unrolled.
-constexpr int64_t kMaxUnrolled = 32;
+/// Elements of the largest window that is unrolled. Measured with AVX-512: up to 4 x 4 a reduction is never faster, and
+/// with a stride 2.5 times slower; at 5 x 5 it is a fifth faster.
+constexpr int64_t kMaxUnrolled = 16;
 
 /// Whether a window becomes one op over its elements.
 bool isUnrolled(const Windows &w) {
@@ -421,6 +422,9 @@ Scalar ofWindow(ImplicitLocOpBuilder &b, const Windows &w, const Tensor &tensor,
   return Scalar(b, tensor::ExtractOp::create(b, tensor.value, at), tensor.dtype).to(computeDType(tensor.dtype));
 }
 
+/// Windows that an element may be in for its gradient to be unrolled.
+constexpr int64_t kMaxOverlap = 32;
+
 /// Refuses what would be unrolled too far, or has no element to read.
 LogicalResult checkGradient(NodeImporter &n, const Windows &w) {
   int64_t windows = 1;
@@ -431,7 +435,7 @@ LogicalResult checkGradient(NodeImporter &n, const Windows &w) {
     if (n.lowerBound(axis.count).value_or(0) < 1)
       return n.refuse("the gradient of pooling that may have no result");
   }
-  return windows <= kMaxUnrolled ? success() : n.refuse("the gradient of windows that overlap many others");
+  return windows <= kMaxOverlap ? success() : n.refuse("the gradient of windows that overlap many others");
 }
 
 /// `max_pool{2,3}d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
