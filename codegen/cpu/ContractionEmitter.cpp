@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/fusion/FusionGroups.h"
 #include "passes/schedule/ContractionNest.h"
 #include "passes/schedule/Registers.h"
 
@@ -27,6 +28,7 @@ public:
         element(getElementTypeOrSelf(sums.getType())), width(config.getVector()), tileRows(config.getTile()) {
     copiesA = mustCopyA();
     copiesB = mustCopyB();
+    collectEpilogue();
     placeScratch();
   }
 
@@ -47,6 +49,32 @@ public:
 private:
   //===-- What is copied, and where to
   //---------------------------------------------------------------------------------===//
+
+  /// What the ops behind the products read and write, and whether the row loops are one as far as that goes.
+  void collectEpilogue() {
+    bool asksForLoops = false;
+    for (Operation &op : kernel.getBody().front()) {
+      if (!op.hasAttr(kLoopsAttr) || &op == nest.op)
+        continue;
+      op.walk([&](linalg::IndexOp) { asksForLoops = true; });
+      bool isBehind = llvm::none_of(loopsOf(&op), [&](int64_t loop) {
+        return llvm::is_contained(nest.k, int64_t(loops.nestLoopOf(loop)));
+      });
+      for (OpOperand *input : cast<linalg::LinalgOp>(op).getDpsInputOperands())
+        if (isBehind && isa<BlockArgument>(readOf(&op, input->getOperandNumber()).value))
+          epilogue.push_back(loops.accessOf(&op, input->getOperandNumber()));
+    }
+    for (unsigned k = 0; k < kernel.getFunctionType().getNumResults(); ++k)
+      epilogue.push_back(loops.storeOf(k));
+    rowsAreOne = !asksForLoops && llvm::all_of(epilogue, [&](const Access &access) {
+      for (size_t i = 0; i + 1 < nest.rows.size(); ++i) {
+        const NestLoop &inner = loops.loops()[nest.rows[i + 1]];
+        if (access.strides[nest.rows[i]] != normalize(access.strides[nest.rows[i + 1]] * inner.size))
+          return false;
+      }
+      return access.bounds.empty();
+    });
+  }
 
   AffineExpr constantExpr(int64_t value) { return getAffineConstantExpr(value, b.getContext()); }
 
@@ -169,6 +197,43 @@ private:
       positions[loop] = i == 0 ? row : arith::RemUIOp::create(b, row, sizes[loop]).getResult();
       if (i > 0)
         row = arith::DivUIOp::create(b, row, sizes[loop]);
+    }
+  }
+
+  /// The same for the ops behind the products.
+  void setEpilogueRow(Value row) {
+    if (!rowsAreOne)
+      return setRow(row);
+    for (int64_t loop : nest.rows)
+      positions[loop] = index.constant(0);
+    if (!nest.rows.empty())
+      positions[nest.rows.back()] = row;
+  }
+
+  /// Asks for the lines that the tile's end will touch: the tensors are larger than the cache, and each row is
+  /// elsewhere.
+  void prefetchEpilogue(int64_t height, Value row) {
+    AffineExpr one = constantExpr(1);
+    if (!rowsAreOne)
+      return;
+    for (const Access &access : epilogue) {
+      bool hasRows = !nest.rows.empty() && access.strides[nest.rows.back()] != constantExpr(0);
+      if (!hasRows || access.isGather || access.strides[nest.n] != one)
+        continue;
+      bool isStore = access.result >= 0;
+      Value base = isStore ? resultPointers[access.result] : pointers.lookup(access.tensor);
+      Type type = getElementTypeOrSelf(access.tensor.getType());
+      int64_t bytes = std::max<unsigned>(8, type.getIntOrFloatBitWidth()) / 8;
+      positions[nest.n] = firstColumn;
+      setEpilogueRow(row);
+      Value start = elementIndex(access), stride = expr(access.strides[nest.rows.back()]);
+      for (int64_t i = 0; i < height; ++i)
+        for (int64_t column = 0; column < width; column += 64 / bytes) {
+          Value position = index.add(start, index.add(index.mul(stride, index.constant(i)), index.constant(column)));
+          Value bytesIn = index.mul(position, index.constant(bytes));
+          Value address = LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytesIn});
+          LLVM::Prefetch::create(b, address, /*rw=*/isStore, /*hint=*/3, /*cache=*/1);
+        }
     }
   }
 
@@ -366,6 +431,7 @@ private:
     for (int64_t i = 0; i < height; ++i)
       rowOffsets[i] = index.mul(index.constant(i), step);
 
+    prefetchEpilogue(height, row);
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({width}, element)));
     SmallVector<Value> tile = addProducts(0, SmallVector<Value>(height, zero), aBase, bBase, rowOffsets);
     known.clear();
@@ -430,7 +496,9 @@ private:
     unsigned count = 0;
     for (Operation &op : kernel.getBody().front())
       if (op.hasAttr(kLoopsAttr) && &op != nest.op)
-        op.walk([&](Operation *) { ++count; });
+        op.walk([&](Operation *inner) {
+          count += inner != &op && !inner->hasTrait<OpTrait::IsTerminator>() && !isa<arith::ConstantOp>(inner);
+        });
     return count;
   }
 
@@ -461,7 +529,7 @@ private:
   void storeColumns(Value row, Value column, int64_t count, Value value) {
     vectorLoop = nest.n;
     lanes = {count, column, columnMask(column, count)};
-    setRow(row);
+    setEpilogueRow(row);
     positions[nest.n] = column;
     known.clear();
     known[sums] = value;
@@ -497,6 +565,8 @@ private:
   Type element;
   int64_t width, tileRows;
   bool copiesA = false, copiesB = false;
+  SmallVector<Access> epilogue;
+  bool rowsAreOne = false;
   AffineExpr scratchBytes, tileOffset, aOffset, bOffset, rowStride;
   Value blockCount, panelCount, numRows, numColumns, firstRow, endRow, firstColumn;
   llvm::DenseMap<Value, Value> known; ///< at the current position
