@@ -57,9 +57,8 @@ private:
       if (!op.hasAttr(kLoopsAttr) || &op == nest.op)
         continue;
       op.walk([&](linalg::IndexOp) { asksForLoops = true; });
-      bool isBehind = llvm::none_of(loopsOf(&op), [&](int64_t loop) {
-        return llvm::is_contained(nest.k, int64_t(loops.nestLoopOf(loop)));
-      });
+      bool isBehind = llvm::none_of(
+          loopsOf(&op), [&](int64_t loop) { return llvm::is_contained(nest.k, int64_t(loops.nestLoopOf(loop))); });
       for (OpOperand *input : cast<linalg::LinalgOp>(op).getDpsInputOperands())
         if (isBehind && isa<BlockArgument>(readOf(&op, input->getOperandNumber()).value))
           epilogue.push_back(loops.accessOf(&op, input->getOperandNumber()));

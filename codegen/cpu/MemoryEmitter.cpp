@@ -72,7 +72,15 @@ Type MemoryEmitter::valueType(Type element, int64_t lanes) {
   return lanes == 1 ? element : VectorType::get({lanes}, element);
 }
 
-Type MemoryEmitter::memoryType(Type element) const { return element.isInteger(1) ? b.getI8Type() : element; }
+/// Half precision goes by its bits: without instructions for the type LLVM takes its masked loads and stores apart, and
+/// converts each element through f32.
+static bool goesByBits(Type element) { return element.isBF16() || element.isF16(); }
+
+Type MemoryEmitter::memoryType(Type element) const {
+  if (element.isInteger(1))
+    return b.getI8Type();
+  return goesByBits(element) ? Type(b.getI16Type()) : element;
+}
 
 Value MemoryEmitter::splat(Value scalar, int64_t lanes) {
   if (lanes == 1 || isa<VectorType>(scalar.getType()))
@@ -105,6 +113,10 @@ Value MemoryEmitter::allLanes(int64_t lanes) {
 }
 
 Value MemoryEmitter::fromMemory(Value value, Type element) {
+  if (goesByBits(element)) {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    return arith::BitcastOp::create(b, vector ? Type(vector.clone(element)) : element, value);
+  }
   if (!element.isInteger(1))
     return value;
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
@@ -113,6 +125,10 @@ Value MemoryEmitter::fromMemory(Value value, Type element) {
 
 Value MemoryEmitter::toMemory(Value value) {
   Type element = getElementTypeOrSelf(value.getType());
+  if (goesByBits(element)) {
+    auto halves = dyn_cast<VectorType>(value.getType());
+    return arith::BitcastOp::create(b, halves ? Type(halves.clone(b.getI16Type())) : Type(b.getI16Type()), value);
+  }
   if (!element.isInteger(1))
     return value;
   auto vector = dyn_cast<VectorType>(value.getType());

@@ -75,8 +75,10 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
     bool always = contractions == "own";
     Value a = op->getOperand(0), c = op->getOperand(1);
     Type element = getElementTypeOrSelf(op->getResult(0).getType());
-    if (!element.isF32() && !element.isF64() && !(always && element.isInteger()))
+    if (!element.isF32() && !element.isF64() && !isHalf(element) && !(always && element.isInteger()))
       return {false, 0, "the type is the library's"};
+    if (isHalf(element) && hasProductsOf(element) && !always)
+      return {false, 0, "the processor multiplies this type, and the library knows how"};
     std::optional<Placement> left = layouts.placementOf(a), right = layouts.placementOf(c);
     if (!left || !right)
       return {false, 0, "an operand is copied first"};
@@ -85,7 +87,7 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
          columns = constantOf(right->sizes[rank - 1]);
     if (depth == 0 || depth == 1 || columns == 1 || rows == 0 || columns == 0)
       return {false, 0, "a vector or nothing"};
-    unsigned bits = element.getIntOrFloatBitWidth();
+    unsigned bits = isHalf(element) ? 32 : element.getIntOrFloatBitWidth();
     int64_t panel = panelWidth(features, bits, rows, columns);
     bool isSmall = (depth && *depth < kLeastDepth) || (columns && *columns < kLeastColumns);
     if (isSmall && !always)
@@ -107,8 +109,41 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
     return {true, 0, "operands lie as the tiles want them"};
   }
 
+  static bool isHalf(Type element) { return element.isBF16() || element.isF16(); }
+
+  /// Whether the target has instructions for products of bf16 or f16.
+  bool hasProductsOf(Type element) {
+    SmallVector<StringRef> list;
+    StringRef(features).split(list, ',');
+    bool amx = llvm::is_contained(list, element.isBF16() ? "+amx-bf16" : "+amx-fp16");
+    return amx || llvm::is_contained(list, element.isBF16() ? "+avx512bf16" : "+avx512fp16");
+  }
+
+  /// The tensor's elements in another float type.
+  static Value converted(ImplicitLocOpBuilder &b, Value tensor, Type element) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (type.getElementType() == element)
+      return tensor;
+    SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tensor);
+    Value empty = tensor::EmptyOp::create(b, shape, element);
+    SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(type.getRank()));
+    SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+    bool widens = element.getIntOrFloatBitWidth() > type.getElementTypeBitWidth();
+    auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+      Value result = widens ? arith::ExtFOp::create(nested, loc, element, args[0]).getResult()
+                            : arith::TruncFOp::create(nested, loc, element, args[0]).getResult();
+      linalg::YieldOp::create(nested, loc, result);
+    };
+    return linalg::GenericOp::create(b, TypeRange{empty.getType()}, ValueRange{tensor}, ValueRange{empty}, maps,
+                                     iterators, body)
+        .getResult(0);
+  }
+
   void makeContraction(Operation *op, const Choice &choice) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
+    // Half precision is added up in f32, and converted where tiles are copied anyway.
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    Type sums = isHalf(element) ? Type(b.getF32Type()) : element;
     bool isBatched = isa<linalg::BatchMatmulOp>(op);
     unsigned dims = isBatched ? 4 : 3;
     SmallVector<AffineExpr> batch;
@@ -120,27 +155,35 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
       llvm::append_range(all, exprs);
       return AffineMap::get(dims, 0, all, b.getContext());
     };
+    Value left = converted(b, op->getOperand(0), sums);
     Value right = op->getOperand(1);
     AffineMap rightMap = map({k, n});
     if (choice.panel) {
-      right = pack(b, right, choice.panel);
+      right = pack(b, right, sums, choice.panel);
       rightMap = map({n.floorDiv(choice.panel), k, n % choice.panel});
     }
-    Value result = contraction(b, op->getOperand(0), right, cast<linalg::LinalgOp>(op).getDpsInits()[0],
-                               {map({m, k}), rightMap, map({m, n})}, dims, 1, choice.reason);
-    op->replaceAllUsesWith(ValueRange{result});
+    Value init = cast<linalg::LinalgOp>(op).getDpsInits()[0];
+    if (isHalf(element)) {
+      right = converted(b, right, sums);
+      SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), init);
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(sums));
+      Value empty = tensor::EmptyOp::create(b, shape, sums);
+      init = linalg::FillOp::create(b, ValueRange{zero}, ValueRange{empty}).getResult(0);
+    }
+    Value result = contraction(b, left, right, init, {map({m, k}), rightMap, map({m, n})}, dims, 1, choice.reason);
+    op->replaceAllUsesWith(ValueRange{converted(b, result, element)});
     op->erase();
   }
 
   /// [K, N] as panels [N / width, K, width].
-  Value pack(ImplicitLocOpBuilder &b, Value matrix, int64_t width) {
+  Value pack(ImplicitLocOpBuilder &b, Value matrix, Type element, int64_t width) {
     Value &packed = packedOf[{matrix, width}];
     if (packed)
       return packed;
     // Behind the matrix, so that other products can share the panels.
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfterValue(matrix);
-    return packed = packPanels(b, matrix, 1, {0}, width);
+    return packed = packPanels(b, converted(b, matrix, element), 1, {0}, width);
   }
 
   void callLibrary(Operation *op, const Choice &choice) {
