@@ -23,6 +23,7 @@ void populateConcat(LoweringTable &table);
 void populateCreation(LoweringTable &table);
 void populateIndexing(LoweringTable &table);
 void populatePooling(LoweringTable &table);
+void populateUpsample(LoweringTable &table);
 } // namespace accel
 
 #endif

@@ -24,6 +24,7 @@ const LoweringTable &loweringTable() {
     populateCreation(t);
     populateIndexing(t);
     populatePooling(t);
+    populateUpsample(t);
     return t;
   }();
   return table;

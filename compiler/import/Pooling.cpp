@@ -1,5 +1,4 @@
 /// Pooling: the largest element or the mean of each window.
-///
 /// A small window is unrolled: one pointwise op over as many views as the window has elements, so that vectors run
 /// along the result's rows. A large one is a reduction over one view of all windows.
 #include "compiler/import/Families.h"
@@ -15,33 +14,6 @@ using namespace mlir;
 
 namespace accel {
 namespace {
-
-/// Elements of the largest window that is unrolled. Measured with AVX-512: up to 4 x 4 a reduction is never faster, and
-/// with a stride 2.5 times slower; at 5 x 5 it is a fifth faster.
-constexpr int64_t kMaxUnrolled = 16;
-
-/// Whether a window becomes one op over its elements.
-bool isUnrolled(const Windows &w) {
-  bool isWhole = llvm::all_of(w.axes, [](const WindowAxis &axis) {
-    auto count = dyn_cast<AffineConstantExpr>(axis.count);
-    return count && count.getValue() == 1;
-  });
-  return !isWhole && w.numTaps() <= kMaxUnrolled;
-}
-
-SmallVector<int64_t> withinDims(const Windows &w) {
-  return llvm::to_vector(llvm::seq<int64_t>(w.x.rank(), w.x.rank() + w.axes.size()));
-}
-
-/// A pointwise op over tensors of the same sizes, computed in the dtype that eager computes in.
-Tensor computeOver(NodeImporter &n, ArrayRef<Tensor> operands, DType dtype, Formula formula) {
-  return n.pointwise(operands, operands[0].sizes, dtype, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    SmallVector<Scalar> scalars;
-    for (auto [operand, arg] : llvm::zip(operands, args))
-      scalars.push_back(Scalar(b, arg, operand.dtype).to(computeDType(operand.dtype)));
-    return formula(scalars).to(dtype).value();
-  });
-}
 
 //===-- Largest ---------------------------------------------------------------------------------------------------===//
 
@@ -146,7 +118,7 @@ std::pair<Tensor, Tensor> reducedMaximum(NodeImporter &n, const Windows &w) {
   Tensor all = windowView(n, w, lowestValue(n.b, w.x.dtype));
   all = n.cast(all, computeDType(all.dtype));
   DType dtype = all.dtype;
-  Tensor largest = reduceOver(n, all, withinDims(w), lowestValue(n.b, dtype), larger);
+  Tensor largest = reduceOver(n, all, w.withinDims(), lowestValue(n.b, dtype), larger);
   if (n.numResults() < 2)
     return {largest, Tensor()};
   SmallVector<SizeScalar> sizes;
@@ -176,7 +148,7 @@ std::pair<Tensor, Tensor> reducedMaximum(NodeImporter &n, const Windows &w) {
     return {select(taken, x, best).value(), select(taken, at, bestAt).value()};
   };
   SmallVector<TypedAttr> init = {lowestValue(n.b, dtype), highestValue(n.b, DType::I64)};
-  SmallVector<Tensor> results = n.reduce({all, positions}, withinDims(w), init, combine);
+  SmallVector<Tensor> results = n.reduce({all, positions}, w.withinDims(), init, combine);
   return {largest, results[1]};
 }
 
@@ -190,7 +162,7 @@ template <unsigned Spatial> LogicalResult lowerMaxPool(NodeImporter &n) {
     return failure();
   w->channelsLast = isChannelsLast(n, 0, "self", Spatial);
   Tensor largest, positions;
-  if (isUnrolled(*w)) {
+  if (w->isUnrolled()) {
     SmallVector<Tensor> taps = tapsOf(n, *w, lowestValue(n.b, w->x.dtype));
     largest = unrolledMaximum(n, *w, taps);
     positions = unrolledPositions(n, *w, largest, taps);
@@ -243,18 +215,8 @@ private:
 };
 
 Tensor meanOverWindows(NodeImporter &n, const Windows &w, const WindowCounts &counts) {
-  TypedAttr zero = scalarAttribute(n.b, 0.0, w.x.dtype);
-  auto divided = [&](Scalar sum) { return sum / counts.here(sum.builder(), sum.dtype()); };
-  if (isUnrolled(w))
-    return computeOver(n, tapsOf(n, w, zero), w.x.dtype, [&](ArrayRef<Scalar> s) {
-      Scalar sum = s[0];
-      for (Scalar x : s.drop_front())
-        sum = sum + x;
-      return divided(sum);
-    });
-  Tensor all = windowView(n, w, zero);
-  Tensor sums = sumOver(n, n.cast(all, computeDType(all.dtype)), withinDims(w));
-  return computeOver(n, sums, w.x.dtype, [&](ArrayRef<Scalar> s) { return divided(s[0]); });
+  return computeOver(n, sumOverWindows(n, w), w.x.dtype,
+                     [&](ArrayRef<Scalar> s) { return s[0] / counts.here(s[0].builder(), s[0].dtype()); });
 }
 
 FailureOr<WindowCounts> averageCounts(NodeImporter &n, const Windows &w, unsigned index) {

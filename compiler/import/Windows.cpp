@@ -1,5 +1,6 @@
 #include "compiler/import/Windows.h"
 #include "compiler/import/IndexMath.h"
+#include "compiler/import/ScalarMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -7,6 +8,10 @@ using namespace mlir;
 
 namespace accel {
 namespace {
+
+/// Elements of the largest window that is unrolled. Measured with AVX-512: up to 4 x 4 a reduction is never faster, and
+/// with a stride 2.5 times slower; at 5 x 5 it is a fifth faster.
+constexpr int64_t kMaxUnrolled = 16;
 
 /// One integer for each axis; one stands for all.
 FailureOr<SmallVector<int64_t>> perAxis(NodeImporter &n, unsigned index, StringRef keyword, unsigned count,
@@ -105,11 +110,13 @@ bool Windows::isPadded() const {
 
 bool Windows::overruns(const WindowAxis &axis) const { return padBehind(axis, ceilMode) > axis.pad; }
 
-SmallVector<int64_t> Windows::spatialDims() const {
-  SmallVector<int64_t> dims;
-  for (const WindowAxis &axis : axes)
-    dims.push_back(axis.dim);
-  return dims;
+SmallVector<int64_t> Windows::withinDims() const {
+  return llvm::to_vector(llvm::seq<int64_t>(x.rank(), x.rank() + axes.size()));
+}
+
+bool Windows::isUnrolled() const {
+  bool isWhole = llvm::all_of(axes, [](const WindowAxis &axis) { return constantOf(axis.count) == 1; });
+  return !isWhole && numTaps() <= kMaxUnrolled;
 }
 
 bool isChannelsLast(NodeImporter &n, unsigned index, StringRef keyword, unsigned spatial) {
@@ -171,6 +178,28 @@ Tensor windowView(NodeImporter &n, const Windows &w, TypedAttr border) {
   for (const WindowAxis &axis : w.axes)
     sizes.push_back(n.constant(axis.kernel));
   return windowPart(n, w, bordered, order, sizes, [&](unsigned a) { return n.b.getAffineDimExpr(rank + a); });
+}
+
+Tensor computeOver(NodeImporter &n, ArrayRef<Tensor> operands, DType dtype, Formula formula) {
+  return n.pointwise(operands, operands[0].sizes, dtype, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+    SmallVector<Scalar> scalars;
+    for (auto [operand, arg] : llvm::zip(operands, args))
+      scalars.push_back(Scalar(b, arg, operand.dtype).to(computeDType(operand.dtype)));
+    return formula(scalars).to(dtype).value();
+  });
+}
+
+Tensor sumOverWindows(NodeImporter &n, const Windows &w) {
+  TypedAttr zero = scalarAttribute(n.b, 0.0, w.x.dtype);
+  DType dtype = computeDType(w.x.dtype);
+  if (!w.isUnrolled())
+    return sumOver(n, n.cast(windowView(n, w, zero), dtype), w.withinDims());
+  return computeOver(n, tapsOf(n, w, zero), dtype, [](ArrayRef<Scalar> s) {
+    Scalar sum = s[0];
+    for (Scalar x : s.drop_front())
+      sum = sum + x;
+    return sum;
+  });
 }
 
 Scalar windowStart(ImplicitLocOpBuilder &b, const WindowAxis &axis, DType dtype) {

@@ -1,4 +1,7 @@
 /// Pooling windows: which elements of a tensor one element of the result comes from.
+///
+/// A small window is unrolled: one pointwise op over as many views as the window has elements, so that vectors run
+/// along the result's rows. A large one is a reduction over one view of all windows.
 #ifndef ACCEL_COMPILER_IMPORT_WINDOWS_H
 #define ACCEL_COMPILER_IMPORT_WINDOWS_H
 
@@ -25,7 +28,9 @@ struct Windows {
   bool isPadded() const;
   /// Whether a window may reach beyond the padding behind the dimension.
   bool overruns(const WindowAxis &axis) const;
-  llvm::SmallVector<int64_t> spatialDims() const;
+  /// The dimensions of `windowView` that are within a window.
+  llvm::SmallVector<int64_t> withinDims() const;
+  bool isUnrolled() const;
 };
 
 /// Reads `kernel_size` as argument `index`, and then `stride`, `padding` and, if `hasDilation`, `dilation` and
@@ -40,6 +45,11 @@ bool isChannelsLast(NodeImporter &n, unsigned index, llvm::StringRef keyword, un
 llvm::SmallVector<Tensor> tapsOf(NodeImporter &n, const Windows &windows, mlir::TypedAttr border);
 /// All windows as one view: the result's dimensions, then those within a window.
 Tensor windowView(NodeImporter &n, const Windows &windows, mlir::TypedAttr border);
+/// Sums over windows, in the dtype that eager computes in. Borders count as zeros.
+Tensor sumOverWindows(NodeImporter &n, const Windows &windows);
+/// A pointwise op over tensors of the same sizes, each converted to the dtype that eager computes in, with a result of
+/// `dtype`.
+Tensor computeOver(NodeImporter &n, llvm::ArrayRef<Tensor> operands, DType dtype, Formula formula);
 /// Position of a window's first element along an axis, which is negative in the padding.
 Scalar windowStart(mlir::ImplicitLocOpBuilder &b, const WindowAxis &axis, DType dtype);
 

@@ -16,6 +16,7 @@ from torch import fx
 from torch_accel import fx_json, progress
 from torch_accel import options as settings
 from torch_accel import report as reports
+from torch_accel.whole_ops import resizing_stays_whole
 
 # Ops that AOTAutograd must take apart before the graph leaves Python. Empty: every op arrives whole and is decomposed
 # in `passes/graph`, where composites are easier to recognise and no tracing in Python is paid for.
@@ -48,14 +49,15 @@ def accel(
     number = next(_graph_numbers)
     unit = _Unit(f"graph_{number}", settings.check_mode(mode), chosen, _input_kinds(gm, example_inputs))
     start = time.perf_counter()
-    compiled = aot_autograd(
-        fw_compiler=unit.compiler("forward"),
-        bw_compiler=unit.compiler("backward"),
-        inference_compiler=unit.compiler("inference"),
-        partition_fn=min_cut_rematerialization_partition,
-        decompositions=DECOMPOSITIONS,
-        keep_inference_input_mutations=True,
-    )(gm, example_inputs)
+    with resizing_stays_whole():
+        compiled = aot_autograd(
+            fw_compiler=unit.compiler("forward"),
+            bw_compiler=unit.compiler("backward"),
+            inference_compiler=unit.compiler("inference"),
+            partition_fn=min_cut_rematerialization_partition,
+            decompositions=DECOMPOSITIONS,
+            keep_inference_input_mutations=True,
+        )(gm, example_inputs)
     unit.finish(time.perf_counter() - start)
     return compiled
 
