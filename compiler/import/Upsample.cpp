@@ -38,6 +38,11 @@ struct ResizedAxis {
   Scalar position(ImplicitLocOpBuilder &b) const {
     return {b, fromIndex(b, loopIndex(b, dim), DType::I32), DType::I32};
   }
+  /// scale * (position + 0.5) - 0.5 rounded once, as by the fused instruction that eager's compiler makes of it.
+  Scalar centredPosition(ImplicitLocOpBuilder &b) const {
+    Scalar at = position(b).to(DType::F64) + 0.5;
+    return (at * scale(b).to(DType::F64) - 0.5).to(dtype);
+  }
   Scalar last(ImplicitLocOpBuilder &b) const { return Scalar(b, fromSize.as(b, DType::I32), DType::I32) - 1; }
 };
 
@@ -53,8 +58,6 @@ FailureOr<SmallVector<ResizedAxis>> resizedAxes(NodeImporter &n, const Tensor &s
   // Eager's kernels for channels in front compute positions in the tensor's dtype.
   DType dtype = self.dtype == DType::F64 && !channelsLast ? DType::F64 : DType::F32;
   for (unsigned a = 0; a < spatial; ++a) {
-    if (n.lowerBound(self.sizes[a + 2]).value_or(0) < 1)
-      return n.refuse("resizing of a dimension that may be empty");
     StringRef name = spatial == 1 ? StringRef("scales") : names[3 - spatial + a];
     std::optional<double> factor;
     if (n.arg(index + a, name)) {
@@ -91,7 +94,7 @@ Scalar nearestPosition(ImplicitLocOpBuilder &b, const ResizedAxis &axis, bool is
   else if (channelsLast)
     real = (real + 0.5) * axis.scale(b);
   else
-    real = maximum(axis.scale(b) * (real + 0.5) - 0.5, 0) + 0.5;
+    real = atLeast(axis.centredPosition(b), 0) + 0.5;
   return minimum(maximum(floor(real).to(DType::I32), 0), axis.last(b));
 }
 
@@ -164,9 +167,9 @@ Neighbours neighbours(ImplicitLocOpBuilder &b, const ResizedAxis &axis, bool ali
   if (axis.isSame())
     return {{at, at}, {axis.number(b, 1.0), axis.number(b, 0.0)}};
   Scalar real = at.to(axis.dtype);
-  real = alignCorners ? real * axis.alignedScale(b) : maximum(axis.scale(b) * (real + 0.5) - 0.5, 0);
+  real = alignCorners ? real * axis.alignedScale(b) : atLeast(axis.centredPosition(b), 0);
   Scalar low = minimum(maximum(floor(real).to(DType::I32), 0), axis.last(b));
-  Scalar weight = minimum(maximum(real - low.to(axis.dtype), 0), 1);
+  Scalar weight = clamp(real - low.to(axis.dtype), 0, 1);
   return {{low, minimum(low + 1, axis.last(b))}, {axis.number(b, 1.0) - weight, weight}};
 }
 

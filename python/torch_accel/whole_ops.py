@@ -25,13 +25,27 @@ _RESIZING = {
 _KEYS = (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd)
 
 
+def _scaled(size: Any, factor: float) -> Any:
+    """The integer part of the product; of a symbolic size by integers alone if the factor is a fraction like 3/2."""
+    numerator, denominator = float(factor).as_integer_ratio()
+    return size * numerator // denominator if denominator <= 64 else torch.sym_int(size * factor)
+
+
 def _from_scale_factors(op: Any, dims: int, flags: int) -> Callable[..., Tensor]:
     """The overload `vec` as a call of the op itself, with the sizes that the factors give."""
     from torch._decomp.decompositions import upsample_compute_output_size
 
+    theirs = op.vec.py_kernels[DispatchKey.Autograd]
+
     def vec(input: Tensor, output_size: Any, *args: Any) -> Tensor:
+        # The ops' own shape functions refuse a tensor without elements, which eager takes.
+        if any(isinstance(size, int) and size == 0 for size in input.shape):
+            return theirs(input, output_size, *args)
         *given, factors = args
-        sizes = upsample_compute_output_size(input.size(), output_size, factors)
+        if factors and output_size is None:
+            sizes = [_scaled(size, factor) for size, factor in zip(input.shape[2:], factors, strict=True)]
+        else:
+            sizes = upsample_compute_output_size(input.size(), output_size, factors)
         return op.default(input, sizes, *given[:flags], *(factors or [None] * dims))
 
     return vec
