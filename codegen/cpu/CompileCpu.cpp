@@ -16,6 +16,8 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include <atomic>
+#include <thread>
 
 using namespace mlir;
 
@@ -106,61 +108,102 @@ std::optional<std::string> featuresOfCpu(StringRef cpu) {
   return llvm::join(list, ",");
 }
 
-llvm::Expected<CpuCode> compileCpu(ModuleOp module, const CpuDump &dump) {
-  CpuCode code;
-  OwningOpRef<ModuleOp> lowered = ModuleOp::create(module.getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
-  TargetAttr target;
-  for (KernelOp kernel : module.getOps<KernelOp>()) {
-    target = *kernel.getTarget();
-    builder.setInsertionPointToEnd(lowered->getBody());
-    if (failed(emitKernel(kernel, builder, code.launchInfo[kernel.getSymName()])))
-      return llvm::createStringError("kernel '" + kernel.getSymName().str() + "' can't be emitted");
-  }
-  if (!target)
-    return code;
-  auto print = [&](StringRef kind, auto &&write) {
-    if (!dump)
-      return;
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    write(stream);
-    dump(kind, text);
-  };
-  print("vector.mlir", [&](llvm::raw_ostream &os) { lowered->print(os); });
-  if (failed(lowerToLLVM(*lowered, nativeVectorBits(target.getFeatures()))))
-    return llvm::createStringError("the kernels' vector code can't be lowered to LLVM IR");
+namespace {
 
-  llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*lowered, llvmContext);
-  if (!llvmModule)
-    return llvm::createStringError("the kernels can't be translated to LLVM IR");
+/// A share of the kernels on its way through LLVM.
+struct Part {
+  OwningOpRef<ModuleOp> lowered;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
+  std::string ir, assembly, object, error;
+};
+
+/// Kernels in a part: few enough that a usual model's parts keep some cores busy, and enough to be worth a thread. The
+/// parts depend on the kernels alone, so that the same graph gives the same bundle everywhere.
+constexpr size_t kKernelsInPart = 6;
+
+/// LLVM's work on one part. Parts share nothing, so each has a thread of its own.
+llvm::Error compilePart(Part &part, TargetAttr target, bool dumps) {
   auto machine = makeMachine(target);
   if (!machine)
     return machine.takeError();
-  llvmModule->setTargetTriple((*machine)->getTargetTriple());
-  llvmModule->setDataLayout((*machine)->createDataLayout());
+  part.module->setTargetTriple((*machine)->getTargetTriple());
+  part.module->setDataLayout((*machine)->createDataLayout());
   std::string bits = std::to_string(nativeVectorBits(target.getFeatures()));
-  for (llvm::Function &function : *llvmModule) {
+  for (llvm::Function &function : *part.module) {
     // Whole registers in vectors and in calls of libmvec, also where the processor's default is narrower.
     function.addFnAttr("prefer-vector-width", bits);
     function.addFnAttr("min-legal-vector-width", bits);
     if (function.isDeclaration())
       function.setDoesNotThrow();
   }
-  optimize(*llvmModule, **machine);
-  print("ll", [&](llvm::raw_ostream &os) { llvmModule->print(os, nullptr); });
-  if (dump) {
-    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*llvmModule);
-    llvm::Expected<std::string> assembly = emit(*copy, **machine, llvm::CodeGenFileType::AssemblyFile);
-    if (!assembly)
-      return assembly.takeError();
-    dump("s", *assembly);
+  optimize(*part.module, **machine);
+  if (dumps) {
+    llvm::raw_string_ostream(part.ir) << *part.module;
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*part.module);
+    if (llvm::Error error = emit(*copy, **machine, llvm::CodeGenFileType::AssemblyFile).moveInto(part.assembly))
+      return error;
   }
-  llvm::Expected<std::string> object = emit(*llvmModule, **machine, llvm::CodeGenFileType::ObjectFile);
-  if (!object)
-    return object.takeError();
-  llvm::Expected<std::string> linked = linkSharedObject(*object);
+  return emit(*part.module, **machine, llvm::CodeGenFileType::ObjectFile).moveInto(part.object);
+}
+
+} // namespace
+
+llvm::Expected<CpuCode> compileCpu(ModuleOp module, const CpuDump &dump) {
+  CpuCode code;
+  SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
+  if (kernels.empty())
+    return code;
+  TargetAttr target = *kernels[0].getTarget();
+  std::vector<Part> parts(llvm::divideCeil(kernels.size(), kKernelsInPart));
+  // The next kernel to the next part: large kernels of one kind stand together.
+  for (auto [k, kernel] : llvm::enumerate(kernels)) {
+    OwningOpRef<ModuleOp> &lowered = parts[k % parts.size()].lowered;
+    if (!lowered)
+      lowered = ModuleOp::create(module.getLoc());
+    OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
+    if (failed(emitKernel(kernel, builder, code.launchInfo[kernel.getSymName()])))
+      return llvm::createStringError("kernel '" + kernel.getSymName().str() + "' can't be emitted");
+  }
+  std::string text;
+  for (Part &part : parts) {
+    if (dump)
+      llvm::raw_string_ostream(text) << *part.lowered;
+    if (failed(lowerToLLVM(*part.lowered, nativeVectorBits(target.getFeatures()))))
+      return llvm::createStringError("the kernels' vector code can't be lowered to LLVM IR");
+    part.module = translateModuleToLLVMIR(*part.lowered, part.context);
+    if (!part.module)
+      return llvm::createStringError("the kernels can't be translated to LLVM IR");
+  }
+  if (dump)
+    dump("vector.mlir", text);
+
+  initializeTarget();
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < parts.size(); i = next++)
+      if (llvm::Error error = compilePart(parts[i], target, bool(dump)))
+        parts[i].error = llvm::toString(std::move(error));
+  };
+  std::vector<std::thread> threads(std::min<size_t>(parts.size(), std::max(1u, std::thread::hardware_concurrency())) -
+                                   1);
+  for (std::thread &thread : threads)
+    thread = std::thread(work);
+  work();
+  for (std::thread &thread : threads)
+    thread.join();
+
+  std::vector<std::string> objects;
+  std::string ir, assembly;
+  for (Part &part : parts) {
+    if (!part.error.empty())
+      return llvm::createStringError(part.error);
+    objects.push_back(std::move(part.object));
+    ir += part.ir, assembly += part.assembly;
+  }
+  if (dump)
+    dump("ll", ir), dump("s", assembly);
+  llvm::Expected<std::string> linked = linkSharedObject(objects);
   if (!linked)
     return linked.takeError();
   code.object = std::move(*linked);

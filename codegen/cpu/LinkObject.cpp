@@ -1,6 +1,7 @@
 #include "codegen/cpu/LinkObject.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -28,13 +29,14 @@ struct TemporaryFile {
 
 } // namespace
 
-llvm::Expected<std::string> linkSharedObject(llvm::StringRef object) {
-  TemporaryFile input, output;
-  if (std::error_code error = input.create("o"))
-    return llvm::createStringError(error, "no temporary file for the linker");
+llvm::Expected<std::string> linkSharedObject(llvm::ArrayRef<std::string> objects) {
+  std::vector<TemporaryFile> inputs(objects.size());
+  TemporaryFile output;
   if (std::error_code error = output.create("so"))
     return llvm::createStringError(error, "no temporary file for the linker");
-  {
+  for (auto [input, object] : llvm::zip(inputs, objects)) {
+    if (std::error_code error = input.create("o"))
+      return llvm::createStringError(error, "no temporary file for the linker");
     llvm::raw_fd_ostream stream(input.fd, false);
     stream << object;
     stream.flush();
@@ -49,8 +51,10 @@ llvm::Expected<std::string> linkSharedObject(llvm::StringRef object) {
   std::lock_guard<std::mutex> lock(mutex);
   std::string messages;
   llvm::raw_string_ostream stream(messages);
-  const char *args[] = {"ld.lld",           "-shared", "--build-id=none",  "--threads=1", "-z", "noexecstack",
-                        input.path.c_str(), "-o",      output.path.c_str()};
+  std::vector<const char *> args = {"ld.lld",      "-shared", "--build-id=none",  "--threads=1", "-z",
+                                    "noexecstack", "-o",      output.path.c_str()};
+  for (TemporaryFile &input : inputs)
+    args.push_back(input.path.c_str());
   lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
     return llvm::createStringError("the linker failed: " + messages);
