@@ -23,8 +23,11 @@ constexpr int64_t kUnit = 1024;
 /// Tile of a transposition: rows by elements of the vector loop. A cache line of 16 f32 is read whole while it is in
 /// the L1 cache: 256 lines are 16 KiB.
 constexpr int64_t kTransposeRows = 16, kTransposeBlock = 256;
-/// Bytes of A that share a contraction's unit: half of a usual L2 cache.
-constexpr int64_t kBlockBytes = 512 << 10;
+/// Bytes of A that share a contraction's unit, about a usual L2 cache: A is read along its rows, which the processor
+/// foresees, and a larger block means fewer times to read all of B.
+constexpr int64_t kBlockBytes = 896 << 10;
+/// Units that a contraction should have at least, for threads to share, where it has tiles enough.
+constexpr int64_t kUnits = 16;
 /// Elements worth waking a thread for: about 10 µs of memory traffic at 10 GB/s.
 constexpr int64_t kGrain = 16384;
 
@@ -112,10 +115,28 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
     int64_t depth = 1;
     for (int64_t k : nest.k)
       depth *= constantSize(k).value_or(1024);
-    int64_t block = std::max<int64_t>(tile, kBlockBytes / (bits / 8) / depth / tile * tile);
-    if (rows)
-      block = std::min<int64_t>(block, llvm::divideCeil(*rows, tile) * tile);
+    int64_t most = std::max<int64_t>(1, kBlockBytes / (bits / 8) / depth / tile);
+    if (!rows)
+      return TileConfigAttr::get(&getContext(), nest.n, vector, vector, most * tile, kGrain, tile);
+    int64_t tiles = llvm::divideCeil(*rows, tile), others = llvm::divideCeil(constantSize(nest.n).value_or(1), vector);
+    for (int64_t loop : nest.outer)
+      others *= constantSize(loop).value_or(1);
+    most = std::max<int64_t>(1, std::min(most, tiles * others / kUnits));
+    int64_t block = evenShare(tiles, most) * tile;
     return TileConfigAttr::get(&getContext(), nest.n, vector, vector, block, kGrain, tile);
+  }
+
+  /// Of all numbers up to `most` and not below half of it the one that leaves the last share fullest: threads get as
+  /// many shares each, so they should be equal.
+  static int64_t evenShare(int64_t count, int64_t most) {
+    if (count <= most)
+      return count;
+    int64_t best = most;
+    auto missing = [&](int64_t share) { return llvm::divideCeil(count, share) * share - count; };
+    for (int64_t share = most; share >= std::max<int64_t>(1, most / 2); --share)
+      if (missing(share) < missing(best))
+        best = share;
+    return best;
   }
 
   /// Whether a tensor is contiguous along the innermost loop beside the vector loop instead of along that.
