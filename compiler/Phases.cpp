@@ -47,6 +47,7 @@ void buildPhase(Phase phase, OpPassManager &passes, const TargetDescription &tar
     passes.addNestedPass<func::FuncOp>(createSplitRowsPass());
     break;
   case Phase::Fusion:
+    passes.addNestedPass<func::FuncOp>(createSplitReductionsPass());
     passes.addNestedPass<func::FuncOp>(createInsertCopiesPass());
     passes.addNestedPass<func::FuncOp>(createCloneCheapProducersPass());
     passes.addNestedPass<func::FuncOp>(createFormFusionsPass());

@@ -3,6 +3,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SplitReductionsPass : Pass<"accel-split-reductions", "mlir::func::FuncOp"> {
+  let summary = "makes a long reduction with few results two, of which the first has parallel work";
+  let description = [{
+    The first reduction yields partial results over pieces of a dimension, the second combines them. The pieces are views, and the
+    pointwise ops that computed the operand are computed in pieces too. Where they don't divide the dimension, a reduction of
+    the rest yields one more partial result. How many there are follows from sizes alone, never from the number of threads.
+
+    ```mlir
+    %r = linalg.reduce … ins(%x : tensor<1048576xf32>) … dimensions = [0]
+    // becomes
+    %v = accel.view %x by affine_map<(d0, d1) -> (d0 * 32768 + d1)> : tensor<1048576xf32> -> tensor<32x32768xf32>
+    %p = linalg.reduce … ins(%v : tensor<32x32768xf32>) … dimensions = [1]
+    %r = linalg.reduce … ins(%p : tensor<32xf32>) … dimensions = [0]
+    ```
+  }];
+  let dependentDialects = ["accel::AccelDialect", "mlir::linalg::LinalgDialect", "mlir::tensor::TensorDialect",
+                           "mlir::affine::AffineDialect", "mlir::arith::ArithDialect"];
+}
+
 def InsertCopiesPass : Pass<"accel-insert-copies", "mlir::func::FuncOp"> {
   let summary = "makes each copy that memory layouts demand an op, so that it can be fused";
   let description = [{

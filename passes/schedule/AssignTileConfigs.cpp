@@ -36,12 +36,20 @@ bool isConstant(AffineExpr expr, int64_t value) {
   return constant && constant.getValue() == value;
 }
 
-/// How well a loop suits vector lanes: contiguous accesses count for it, strided ones against it, stores twice.
+/// Whether an access is made once for each element of a row, and not once for the row.
+bool isInRow(const KernelLoops &loops, const Access &access) {
+  return llvm::any_of(ArrayRef(access.strides).drop_front(loops.numParallel()),
+                      [](AffineExpr stride) { return !isConstant(stride, 0); });
+}
+
+/// How well a loop suits vector lanes: contiguous accesses count for it, strided ones against it, stores twice. Where
+/// there are rows, what happens once for a row decides only between equals.
 int64_t contiguity(const KernelLoops &loops, unsigned loop) {
+  constexpr int64_t kInRow = 1024;
   int64_t score = 0;
   for (const Access &access : loops.accesses()) {
     AffineExpr stride = access.strides[loop];
-    int64_t weight = access.result >= 0 ? 2 : 1;
+    int64_t weight = (access.result >= 0 ? 2 : 1) * (isInRow(loops, access) ? kInRow : 1);
     if (isConstant(stride, 0))
       continue;
     if (stride)

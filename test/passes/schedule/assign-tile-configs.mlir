@@ -55,6 +55,21 @@ accel.kernel @row_reduction(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (
   accel.yield %r : tensor<64xf32>
 }
 
+// However many results there are for a row: they are written once.
+// CHECK-LABEL: accel.kernel @two_row_reductions
+// AVX2-SAME: vector_loop = 1, vector = 32, block = 32,
+// AVX512-SAME: vector_loop = 1, vector = 64, block = 64,
+accel.kernel @two_row_reductions(%x: tensor<64x256xf32> {accel.layout = #plain})
+    -> (tensor<64xf32> {accel.layout = #rows}, tensor<64xf32> {accel.layout = #rows})
+    attributes {parallel = 1 : i64, rows = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %r = linalg.reduce {arith.addf} ins(%x : tensor<64x256xf32>) outs(%i : tensor<64xf32>) dimensions = [1] {accel.loops = array<i64: 0, 1>}
+  %s = linalg.reduce {arith.maximumf} ins(%x : tensor<64x256xf32>) outs(%i : tensor<64xf32>) dimensions = [1] {accel.loops = array<i64: 0, 1>}
+  accel.yield %r, %s : tensor<64xf32>, tensor<64xf32>
+}
+
 // Over the other dimension the lanes are along the columns that stay, which is where memory is contiguous.
 // CHECK-LABEL: accel.kernel @column_reduction
 // AVX2-SAME: vector_loop = 0, vector = 32, block = 32,

@@ -252,3 +252,59 @@ def test_one_compilation_serves_all_sizes():
             x = values(F32, *sizes)
             for got, want in zip(compiled(x), f(x), strict=True):
                 torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+
+
+# Few results of many elements: two reductions. The counts divide by the pieces, or leave one element or a prime over.
+LONG = [(1 << 18,), (262145,), (2, 150011), (3, 70001, 2), (1009, 401), (5, 300, 200), (200000, 3), (70000, 5)]
+
+
+@pytest.mark.parametrize("sizes", LONG)
+def test_long_reductions(sizes):
+    # Sums near zero have no relative error to speak of.
+    x = values(F32, *sizes) + 1
+    check({n: c for n, c in SOME.items() if "prod" not in n and n not in POSITIONS}, x)
+    # Ties in several pieces, of which the first counts.
+    check(POSITIONS | EXTREMES | TRUTHS, (x * 2).round() + 0.0, exact=True)
+
+
+@pytest.mark.parametrize("dtype", [F64, BF16, I32, U8, BOOL])
+def test_dtypes_of_long_reductions(dtype):
+    x = values(dtype, 3, 100003)
+    check({n: c for n, c in SUMS.items() if "prod" not in n} | TRUTHS | EXTREMES | POSITIONS, x)
+    ones = torch.ones(300007, dtype=dtype)
+    ones[123457] = 3 if dtype != BOOL else 0
+    check({"prod": torch.prod, "sum": torch.sum, "all": torch.all}, ones)
+
+
+@pytest.mark.parametrize("at", [0, 131071, 262144])
+def test_nan_in_a_long_reduction(at):
+    x = values(F32, 262145)
+    x[at] = NAN
+    x[200000] = NAN
+    x[5] = INF
+    check({n: c for n, c in (EXTREMES | POSITIONS).items() if "1" not in n}, x, exact=True)
+    check({"sum": torch.sum, "var": torch.var, "any": torch.any}, x)
+
+
+def test_long_reductions_of_computed_values():
+    x, y = values(F32, 400, 1001), values(F32, 400, 1)
+
+    def several(x, y):
+        e = (x * y).exp()
+        return e, e.sum(), (x - x.mean()).square().mean(), (x.t() + 1).sum(), (x[:, ::2] * y).amax(), x.softmax(0).sum()
+
+    check({"several": several}, x, y)
+    check({"rows": lambda x, y: torch.softmax(x.reshape(4, -1), 1)}, x, y)
+    check({"dynamic": several}, x, y, dynamic=True)
+
+
+def test_one_compilation_serves_short_and_long():
+    def f(x):
+        return x.sum(), x.argmax(), x.var(), x.amin(), (x * x).mean(0)
+
+    compiled = torch.compile(f, backend="accel", dynamic=True, fullgraph=True)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for sizes in ((2, 37), (300000, 2), (32768, 3), (512, 1024)):
+            x = values(F32, *sizes) + 1
+            for got, want in zip(compiled(x), f(x), strict=True):
+                torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
