@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/LinkObject.h"
 #include "codegen/cpu/LowerToLLVM.h"
+#include "codegen/cpu/OwnKernelEmitter.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/schedule/Registers.h"
@@ -162,7 +163,11 @@ llvm::Expected<CpuCode> compileCpu(ModuleOp module, const CpuDump &dump) {
     if (!lowered)
       lowered = ModuleOp::create(module.getLoc());
     OpBuilder builder = OpBuilder::atBlockEnd(lowered->getBody());
-    if (failed(emitKernel(kernel, builder, code.launchInfo[kernel.getSymName()])))
+    KernelLaunchInfo &info = code.launchInfo[kernel.getSymName()];
+    Operation *own = kernel.ownOp();
+    if (failed(isa_and_nonnull<ScanOp>(own)      ? emitScan(kernel, builder, info)
+               : isa_and_nonnull<ScatterOp>(own) ? emitScatter(kernel, builder, info)
+                                                 : emitKernel(kernel, builder, info)))
       return llvm::createStringError("kernel '" + kernel.getSymName().str() + "' can't be emitted");
   }
   std::string text;

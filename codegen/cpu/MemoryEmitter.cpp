@@ -224,10 +224,15 @@ void MemoryEmitter::storeLanes(Value value, Value base, Value index, Value strid
       LLVM::StoreOp::create(b, stored, pointer, alignmentOf(memory));
     return;
   }
-  Value indices = laneIndices(index, stride, lanes.count);
-  auto pointers = VectorType::get({lanes.count}, base.getType());
+  scatter(value, base, laneIndices(index, stride, lanes.count), lanes.mask, lanes.count);
+}
+
+void MemoryEmitter::scatter(Value value, Value base, Value indices, Value mask, int64_t lanes) {
+  Value stored = toMemory(splat(value, lanes));
+  Type memory = getElementTypeOrSelf(stored.getType());
+  auto pointers = VectorType::get({lanes}, base.getType());
   Value addresses = LLVM::GEPOp::create(b, pointers, memory, base, ArrayRef<LLVM::GEPArg>{indices});
-  LLVM::masked_scatter::create(b, TypeRange(), stored, addresses, lanes.mask ? lanes.mask : allLanes(lanes.count),
+  LLVM::masked_scatter::create(b, TypeRange(), stored, addresses, mask ? mask : allLanes(lanes),
                                b.getI32IntegerAttr(alignmentOf(memory)));
 }
 

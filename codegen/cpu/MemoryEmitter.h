@@ -39,6 +39,8 @@ public:
   mlir::Value splat(mlir::Value scalar, int64_t lanes);
   /// vector<lanes x i64> of 0, 1, 2, …
   mlir::Value iota(int64_t lanes);
+  /// index + l * stride for lane l.
+  mlir::Value laneIndices(mlir::Value index, mlir::Value stride, int64_t lanes);
   /// Lanes whose number is below `n` (i64).
   mlir::Value maskBelow(mlir::Value n, int64_t lanes);
 
@@ -50,6 +52,8 @@ public:
   void storeLanes(mlir::Value value, mlir::Value base, mlir::Value index, mlir::Value stride, const Lanes &lanes);
   /// Lane l is element indices[l].
   mlir::Value gather(mlir::Value base, mlir::Value indices, mlir::Type element, mlir::Value mask, int64_t lanes);
+  /// The other way round; of lanes with one index the last is written.
+  void scatter(mlir::Value value, mlir::Value base, mlir::Value indices, mlir::Value mask, int64_t lanes);
 
 private:
   mlir::Type memoryType(mlir::Type element) const;
@@ -59,7 +63,6 @@ private:
   mlir::Value allLanes(int64_t lanes);
   /// Lane l is element index + l * step: what lies between is read too, and left out.
   mlir::Value loadEvery(int64_t step, mlir::Value base, mlir::Value index, mlir::Type element, const Lanes &lanes);
-  mlir::Value laneIndices(mlir::Value index, mlir::Value stride, int64_t lanes);
 
   mlir::ImplicitLocOpBuilder &b;
 };

@@ -13,8 +13,10 @@ using nlohmann::json;
 namespace accel {
 namespace {
 
-/// `elementwise`, `row reduction`, or `gather` where an op of the kernel reads at computed positions.
+/// `elementwise`, `reduction`, `with gather` where an op of the kernel reads at computed positions; `scan`, `scatter`.
 std::string classOf(KernelOp kernel) {
+  if (Operation *own = kernel.ownOp())
+    return own->getName().stripDialect().str();
   bool gathers =
       kernel
           ->walk([](Operation *op) {

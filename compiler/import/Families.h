@@ -24,6 +24,9 @@ void populateCreation(LoweringTable &table);
 void populateIndexing(LoweringTable &table);
 void populatePooling(LoweringTable &table);
 void populateUpsample(LoweringTable &table);
+void populateScatter(LoweringTable &table);
+void populateScan(LoweringTable &table);
+void populateSorting(LoweringTable &table);
 } // namespace accel
 
 #endif

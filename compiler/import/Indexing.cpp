@@ -1,6 +1,7 @@
 /// Gathers: `tensor.extract` at positions that other tensors hold. The code generator checks the bounds.
 #include "compiler/import/Families.h"
 #include "compiler/import/IndexMath.h"
+#include "compiler/import/IndexSpace.h"
 #include "compiler/import/ScalarMath.h"
 #include "compiler/import/ViewMath.h"
 
@@ -11,11 +12,6 @@ using namespace mlir;
 
 namespace accel {
 namespace {
-
-/// A tensor of rank 0 as one of rank 1, which an index can be checked against.
-Tensor atLeastRank1(NodeImporter &n, const Tensor &tensor) { return tensor.rank() ? tensor : n.unsqueeze(tensor, 0); }
-
-bool isIndexDType(DType dtype) { return dtype == DType::I64 || dtype == DType::I32; }
 
 /// `gather(self, dim, index)`.
 LogicalResult lowerGather(NodeImporter &n) {
@@ -107,86 +103,34 @@ LogicalResult lowerTake(NodeImporter &n) {
   }));
 }
 
-/// The sizes that tensors broadcast to together.
-FailureOr<SmallVector<AffineExpr>> broadcastSizes(NodeImporter &n, ArrayRef<Tensor> tensors) {
-  SmallVector<AffineExpr> sizes;
-  for (const Tensor &tensor : tensors) {
-    while (int64_t(sizes.size()) < tensor.rank())
-      sizes.insert(sizes.begin(), n.constant(1));
-    for (int64_t d = 0; d < tensor.rank(); ++d) {
-      AffineExpr &size = sizes[sizes.size() - tensor.rank() + d];
-      if (size == n.constant(1))
-        size = tensor.sizes[d];
-      else if (!tensor.isUnit(d) && tensor.sizes[d] != size)
-        return n.refuse("index tensors that do not broadcast");
-    }
-  }
-  return sizes;
-}
-
-/// `index(self, [i, None, j, …])`. The broadcast indices' dimensions stand where the first indexed dimension was if the
-/// indexed dimensions are neighbours, else in front.
+/// `index(self, [i, None, j, …])`.
 LogicalResult lowerIndex(NodeImporter &n) {
   FailureOr<Tensor> self = n.tensor(0, "self");
   FailureOr<SmallVector<Tensor>> entries = n.tensors(1, "indices");
   if (failed(self) || failed(entries))
     return failure();
-  if (int64_t(entries->size()) > self->rank())
-    return n.refuse("more indices than dimensions");
-  entries->resize(self->rank());
-  SmallVector<Tensor> indices;
-  SmallVector<int64_t> indexed;
-  for (auto [d, entry] : llvm::enumerate(*entries))
-    if (entry.value) {
-      if (!isIndexDType(entry.dtype))
-        return n.refuse("an index that is a mask");
-      indices.push_back(entry);
-      indexed.push_back(d);
-    }
-  if (indices.empty())
-    return n.yield(*self);
-  FailureOr<SmallVector<AffineExpr>> together = broadcastSizes(n, indices);
-  if (failed(together))
+  FailureOr<IndexSpace> space = indexSpace(n, *self, *entries);
+  if (failed(space))
     return failure();
-  bool areNeighbours = indexed.back() - indexed.front() + 1 == int64_t(indexed.size());
-  int64_t place = areNeighbours ? indexed.front() : 0, added = together->size();
-
-  // For each dimension of the tensor that is not indexed, the loop over it.
-  SmallVector<int64_t> loopOf(self->rank());
-  SmallVector<AffineExpr> sizes;
-  for (int64_t d = 0; d < self->rank(); ++d)
-    if (!(*entries)[d].value) {
-      loopOf[d] = sizes.size() + (int64_t(sizes.size()) >= place ? added : 0);
-      sizes.push_back(self->sizes[d]);
-    }
-  sizes.insert(sizes.begin() + place, together->begin(), together->end());
-
-  SmallVector<AffineMap> maps;
-  for (const Tensor &index : indices) {
-    SmallVector<AffineExpr> results;
-    for (int64_t d = 0; d < index.rank(); ++d) {
-      int64_t loop = place + added - index.rank() + d;
-      bool broadcasts = index.isUnit(d) && sizes[loop] != index.sizes[d];
-      results.push_back(broadcasts ? n.constant(0) : n.b.getAffineDimExpr(loop));
-    }
-    maps.push_back(AffineMap::get(sizes.size(), 0, results, n.b.getContext()));
-  }
+  if (space->indices.empty())
+    return n.yield(*self);
   SmallVector<SizeScalar> extents;
-  for (int64_t d : indexed)
+  for (int64_t d : space->indexed)
     extents.emplace_back(n, self->sizes[d]);
-  return n.yield(n.pointwise(indices, maps, sizes, self->dtype, [&](ImplicitLocOpBuilder &b, ValueRange args) {
-    SmallVector<Value> at;
-    unsigned next = 0;
-    for (int64_t d = 0; d < self->rank(); ++d) {
-      if (!(*entries)[d].value) {
-        at.push_back(loopIndex(b, loopOf[d]));
-        continue;
-      }
-      at.push_back(wrapped(b, toIndex(b, args[next], indices[next].dtype), extents[next]));
-      ++next;
-    }
-    return tensor::ExtractOp::create(b, self->value, at);
-  }));
+  return n.yield(n.pointwise(
+      space->indices, space->maps, space->sizes, self->dtype, [&](ImplicitLocOpBuilder &b, ValueRange args) {
+        SmallVector<Value> at;
+        unsigned next = 0;
+        for (int64_t d = 0; d < self->rank(); ++d) {
+          if (space->loopOf[d] >= 0) {
+            at.push_back(loopIndex(b, space->loopOf[d]));
+            continue;
+          }
+          at.push_back(wrapped(b, toIndex(b, args[next], space->indices[next].dtype), extents[next]));
+          ++next;
+        }
+        return tensor::ExtractOp::create(b, self->value, at);
+      }));
 }
 
 } // namespace

@@ -25,6 +25,9 @@ const LoweringTable &loweringTable() {
     populateIndexing(t);
     populatePooling(t);
     populateUpsample(t);
+    populateScatter(t);
+    populateScan(t);
+    populateSorting(t);
     return t;
   }();
   return table;

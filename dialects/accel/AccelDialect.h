@@ -13,6 +13,11 @@
 
 #include "dialects/accel/AccelDialect.h.inc"
 
+namespace accel {
+/// A tensor op that no loop nest of linalg ops can hold: it makes a kernel of its own.
+template <typename ConcreteOp> class OwnKernel : public mlir::OpTrait::TraitBase<ConcreteOp, OwnKernel> {};
+} // namespace accel
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/accel/AccelAttributes.h.inc"
 

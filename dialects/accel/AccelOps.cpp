@@ -134,6 +134,53 @@ LogicalResult ConcatOp::verify() {
   return verifySizes(*this, getResult(), getSizes());
 }
 
+//===-- accel.scan, accel.scatter
+//----------------------------------------------------------------------------------===//
+
+LogicalResult ScanOp::verify() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  int64_t dim = getDim();
+  if (dim < 0 || dim >= type.getRank())
+    return emitOpError() << "dimension " << dim << " is not in [0, " << type.getRank() << ")";
+  if (getCombine() != "add" && getCombine() != "mul" && getCombine() != "logaddexp")
+    return emitOpError() << "combines by \"" << getCombine() << "\", expected \"add\", \"mul\" or \"logaddexp\"";
+  return verifySizes(*this, getResult(), getSizes());
+}
+
+LogicalResult ScatterOp::verify() {
+  AffineMap map = getMap();
+  auto updates = cast<RankedTensorType>(getUpdates().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (getCombine() != "add" && getCombine() != "set")
+    return emitOpError() << "combines by \"" << getCombine() << "\", expected \"add\" or \"set\"";
+  if (getInto() && getInto().getType() != result)
+    return emitOpError() << "writes into " << getInto().getType() << " but yields " << result;
+  if (updates.getElementType() != result.getElementType())
+    return emitOpError() << "writes elements of " << updates.getElementType() << " into " << result;
+  if (map.getNumDims() != updates.getRank() || map.getNumResults() != result.getRank() ||
+      map.getNumSymbols() != getIndices().size())
+    return emitOpError() << "map " << getMapAttr() << " does not take " << updates.getRank() << " dimensions and "
+                         << getIndices().size() << " indices to " << result.getRank();
+  llvm::SmallDenseSet<unsigned> seen;
+  for (AffineExpr expr : map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim && !isa<AffineSymbolExpr>(expr))
+      return emitOpError() << "map " << getMapAttr() << " has a result that is neither a dimension nor an index";
+    if (dim && !seen.insert(dim.getPosition()).second)
+      return emitOpError() << "map " << getMapAttr() << " names a dimension twice";
+  }
+  if (getIndexMaps().size() != getIndices().size())
+    return emitOpError() << "has " << getIndexMaps().size() << " index maps for " << getIndices().size() << " indices";
+  for (auto [attr, index] : llvm::zip(getIndexMaps(), getIndices())) {
+    AffineMap indexMap = cast<AffineMapAttr>(attr).getValue();
+    auto type = cast<RankedTensorType>(index.getType());
+    if (!type.getElementType().isInteger() || indexMap.getNumDims() != map.getNumDims() ||
+        indexMap.getNumSymbols() != 0 || indexMap.getNumResults() != type.getRank())
+      return emitOpError() << "index map " << attr << " does not read " << type;
+  }
+  return verifySizes(*this, getResult(), getSizes());
+}
+
 //===-- accel.aten_call
 //---------------------------------------------------------------------------------------------===//
 
@@ -202,6 +249,13 @@ void KernelOp::print(OpAsmPrinter &p) {
 
 LayoutAttr KernelOp::argLayout(unsigned i) { return getArgAttrOfType<LayoutAttr>(i, kLayoutAttr); }
 LayoutAttr KernelOp::resultLayout(unsigned i) { return getResultAttrOfType<LayoutAttr>(i, kLayoutAttr); }
+
+Operation *KernelOp::ownOp() {
+  for (Operation &op : getBody().front())
+    if (op.hasTrait<OwnKernel>())
+      return &op;
+  return nullptr;
+}
 
 LogicalResult KernelOp::verify() {
   bool sawIndex = false;

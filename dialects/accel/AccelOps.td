@@ -78,6 +78,54 @@ def Accel_ConcatOp : Accel_Op<"concat", [Pure, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+/// A tensor op that no loop nest of linalg ops can hold: it makes a kernel of its own.
+def OwnKernel : NativeOpTrait<"OwnKernel"> {
+  let cppNamespace = "::accel";
+}
+
+def Accel_ScanOp : Accel_Op<"scan", [Pure, OwnKernel, AllTypesMatch<["source", "result"]>]> {
+  let summary = "running sums and their like";
+  let description = [{
+    Element `i` along `dim` combines the source's elements up to and with `i`: by `add`, `mul`, or `logaddexp`, the logarithm of
+    the sum of exponentials. f32 accumulates in f64 and low precision in f32, as in PyTorch. `sizes` are the result's dynamic
+    sizes.
+
+    ```mlir
+    %s = accel.scan "add" dim(1) %x : tensor<4x1000xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$combine, AnyRankedTensor:$source, Variadic<Index>:$sizes, I64Attr:$dim);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$combine `dim` `(` $dim `)` $source (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
+def Accel_ScatterOp : Accel_Op<"scatter", [Pure, OwnKernel, AttrSizedOperandSegments]> {
+  let summary = "a tensor with elements written or added where indices say";
+  let description = [{
+    The result is `into`, or zeros, into which each element of `updates` is written (`set`) or added (`add`) in row-major order, so
+    that of several for one place the last stays. `map` takes an update's indices to its place: each dimension of the result is one of the
+    updates' dimensions, or symbol `k`, the value of tensor `k` of `indices`, which `index_maps[k]` reads. With
+    `wraps`, a negative value counts from the end; with `skips`, an update with one is left out. Another value out of range is an
+    error. `sizes` are the result's dynamic sizes.
+
+    ```mlir
+    // rows.index_add(0, %i, %u)
+    %r = accel.scatter "add" %u at(%i) by affine_map<(d0, d1)[s0] -> (s0, d1)> [affine_map<(d0, d1) -> (d0)>] into(%rows)
+        : tensor<9x64xf32>, tensor<9xi64> into tensor<100x64xf32> -> tensor<100x64xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$combine, AnyRankedTensor:$updates, Variadic<AnyRankedTensor>:$indices,
+                       Optional<AnyRankedTensor>:$into, Variadic<Index>:$sizes, AffineMapAttr:$map,
+                       AffineMapArrayAttr:$index_maps, UnitAttr:$wraps, UnitAttr:$skips);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $combine $updates `at` `(` $indices `)` `by` $map $index_maps (`into` `(` $into^ `)`)? (`sizes` `(` $sizes^ `)`)?
+    attr-dict `:` type($updates) `,` type($indices) (`into` type($into)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Accel_AtenCallOp : Accel_Op<"aten_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a call of PyTorch's dispatcher";
   let description = [{
@@ -146,6 +194,8 @@ def Accel_KernelOp : Accel_Op<"kernel", [IsolatedFromAbove, FunctionOpInterface,
     ::accel::LayoutAttr argLayout(unsigned i);
     /// The layout of result `i`.
     ::accel::LayoutAttr resultLayout(unsigned i);
+    /// The op that makes this kernel alone; null where the kernel is a loop nest of linalg ops.
+    ::mlir::Operation *ownOp();
   }];
 }
 

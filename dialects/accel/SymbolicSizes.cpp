@@ -159,6 +159,10 @@ AffineExpr SymbolicSizes::sizeOf(Value tensor, unsigned dim) {
     return exprOf(reshape.getSizes()[dynamic]);
   if (auto concat = dyn_cast<ConcatOp>(def))
     return exprOf(concat.getSizes()[dynamic]);
+  if (auto scan = dyn_cast<ScanOp>(def))
+    return exprOf(scan.getSizes()[dynamic]);
+  if (auto scatter = dyn_cast<ScatterOp>(def))
+    return exprOf(scatter.getSizes()[dynamic]);
   if (auto fusion = dyn_cast<FusionOp>(def))
     return sizeOf(fusion.getBody().front().getTerminator()->getOperand(cast<OpResult>(tensor).getResultNumber()), dim);
   if (auto call = dyn_cast<AtenCallOp>(def)) {

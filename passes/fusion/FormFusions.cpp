@@ -122,6 +122,16 @@ private:
   OpBuilder builder;
 };
 
+/// Puts an op that makes a kernel of its own into a fusion, at the end of the block.
+void wrap(Operation *op, Block *block) {
+  OpBuilder builder(block, block->end());
+  auto fusion = FusionOp::create(builder, op->getLoc(), op->getResultTypes(), 0, 0);
+  Block *body = builder.createBlock(&fusion.getBody());
+  op->replaceAllUsesWith(fusion.getResults());
+  op->moveBefore(body, body->end());
+  YieldOp::create(builder, op->getLoc(), op->getResults());
+}
+
 StringRef nodeName(Operation *op) {
   auto name = dyn_cast<NameLoc>(op->getLoc());
   return name ? name.getName().getValue() : StringRef("?");
@@ -145,7 +155,9 @@ struct FormFusions : impl::FormFusionsPassBase<FormFusions> {
     if (!refusals.empty())
       func->setAttr("accel.refusals", b.getArrayAttr(refusals));
     for (const FusionGroups::Step &step : groups.schedule()) {
-      if (step.op)
+      if (step.op && step.op->hasTrait<OwnKernel>())
+        wrap(step.op, block);
+      else if (step.op)
         step.op->moveBefore(block, block->end());
       else
         FusionBuilder(*step.group, block).build();

@@ -222,7 +222,7 @@ struct OutlineKernels : impl::OutlineKernelsPassBase<OutlineKernels> {
         ++before;
         SmallVector<Origin> origins;
         for (Operation &op : fusion.getBody().front())
-          if (op.hasAttr(kLoopsAttr))
+          if (op.hasAttr(kLoopsAttr) || op.hasTrait<OwnKernel>())
             collectOrigins(op.getLoc(), origins);
         OpBuilder moduleBuilder(func);
         Outliner outliner(fusion, layouts);

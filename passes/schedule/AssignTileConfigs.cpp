@@ -72,6 +72,11 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
   }
 
   TileConfigAttr choose(KernelOp kernel) {
+    // Scans and scatters find their loops themselves.
+    if (kernel.ownOp()) {
+      int64_t vector = nativeVectorBits(features) / 32;
+      return TileConfigAttr::get(&getContext(), -1, vector, vector, 1, kGrain, 1);
+    }
     KernelLoops loops(kernel);
     if (std::optional<ContractionNest> nest = contractionNest(loops))
       return chooseTile(loops, *nest);
@@ -182,7 +187,7 @@ struct VerifyTileConfigs : impl::VerifyTileConfigsPassBase<VerifyTileConfigs> {
         kernel.emitError() << "kernel '" << kernel.getSymName() << "' has no " << (config ? "target" : "tile_config");
         return signalPassFailure();
       }
-      int64_t count = KernelLoops(kernel).loops().size();
+      int64_t count = kernel.ownOp() ? 0 : KernelLoops(kernel).loops().size();
       if (config->getVectorLoop() >= count) {
         kernel.emitError() << "kernel '" << kernel.getSymName() << "' has " << count << " loops, its vector_loop is "
                            << config->getVectorLoop();

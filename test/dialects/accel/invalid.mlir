@@ -339,3 +339,87 @@ func.func @launch_type(%x: tensor<8xf32>) {
   accel.launch @kernel(%x) : (tensor<8xf32>) -> ()
   return
 }
+
+// -----
+
+// == accel.scan, accel.scatter
+
+// -----
+
+func.func @scan_dim(%x: tensor<4xf32>) {
+  // expected-error @below {{'accel.scan' op dimension 1 is not in [0, 1)}}
+  %0 = accel.scan "add" dim(1) %x : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_combine(%x: tensor<4xf32>) {
+  // expected-error @below {{'accel.scan' op combines by "sub", expected "add", "mul" or "logaddexp"}}
+  %0 = accel.scan "sub" dim(0) %x : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_combine(%u: tensor<9xf32>, %i: tensor<9xi64>) {
+  // expected-error @below {{'accel.scatter' op combines by "mul", expected "add" or "set"}}
+  %0 = accel.scatter "mul" %u at(%i) by affine_map<(d0)[s0] -> (s0)> [affine_map<(d0) -> (d0)>] : tensor<9xf32>, tensor<9xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_into(%u: tensor<9xf32>, %i: tensor<9xi64>, %x: tensor<5xf32>) {
+  // expected-error @below {{'accel.scatter' op writes into 'tensor<5xf32>' but yields 'tensor<4xf32>'}}
+  %0 = accel.scatter "add" %u at(%i) by affine_map<(d0)[s0] -> (s0)> [affine_map<(d0) -> (d0)>] into(%x) : tensor<9xf32>, tensor<9xi64> into tensor<5xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_element(%u: tensor<9xf16>, %i: tensor<9xi64>) {
+  // expected-error @below {{'accel.scatter' op writes elements of 'f16' into 'tensor<4xf32>'}}
+  %0 = accel.scatter "add" %u at(%i) by affine_map<(d0)[s0] -> (s0)> [affine_map<(d0) -> (d0)>] : tensor<9xf16>, tensor<9xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_map(%u: tensor<9xf32>, %i: tensor<9xi64>) {
+  // expected-error @below {{does not take 1 dimensions and 1 indices to 1}}
+  %0 = accel.scatter "add" %u at(%i) by affine_map<(d0, d1)[s0] -> (s0)> [affine_map<(d0) -> (d0)>] : tensor<9xf32>, tensor<9xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_expr(%u: tensor<9xf32>, %i: tensor<9xi64>) {
+  // expected-error @below {{has a result that is neither a dimension nor an index}}
+  %0 = accel.scatter "add" %u at(%i) by affine_map<(d0)[s0] -> (s0 + 1)> [affine_map<(d0) -> (d0)>] : tensor<9xf32>, tensor<9xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_twice(%u: tensor<9xf32>, %i: tensor<9xi64>) {
+  // expected-error @below {{names a dimension twice}}
+  %0 = accel.scatter "add" %u at(%i) by affine_map<(d0)[s0] -> (d0, d0)> [affine_map<(d0) -> (d0)>] : tensor<9xf32>, tensor<9xi64> -> tensor<9x9xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_maps(%u: tensor<9xf32>, %i: tensor<9xi64>) {
+  // expected-error @below {{'accel.scatter' op has 0 index maps for 1 indices}}
+  %0 = accel.scatter "add" %u at(%i) by affine_map<(d0)[s0] -> (s0)> [] : tensor<9xf32>, tensor<9xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_index(%u: tensor<9xf32>, %i: tensor<9xf32>) {
+  // expected-error @below {{does not read 'tensor<9xf32>'}}
+  %0 = accel.scatter "add" %u at(%i) by affine_map<(d0)[s0] -> (s0)> [affine_map<(d0) -> (d0)>] : tensor<9xf32>, tensor<9xf32> -> tensor<4xf32>
+  return
+}

@@ -114,3 +114,30 @@ func.func @main(%x: tensor<?x4xf32>, %n: index) -> tensor<?x4xf32> {
   %0 = accel.launch @relu(%x, %n) : (tensor<?x4xf32>, index) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @scan
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[Y:.*]]: tensor<?x8xi64>, %[[N:.*]]: index)
+func.func @scan(%x: tensor<4x8xf32>, %y: tensor<?x8xi64>, %n: index) -> (tensor<4x8xf32>, tensor<?x8xi64>) {
+  // CHECK: accel.scan "logaddexp" dim(1) %[[X]] : tensor<4x8xf32>
+  %0 = accel.scan "logaddexp" dim(1) %x : tensor<4x8xf32>
+  // CHECK: accel.scan "add" dim(0) %[[Y]] sizes(%[[N]]) : tensor<?x8xi64>
+  %1 = accel.scan "add" dim(0) %y sizes(%n) : tensor<?x8xi64>
+  return %0, %1 : tensor<4x8xf32>, tensor<?x8xi64>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @scatter
+// CHECK-SAME: (%[[U:.*]]: tensor<9x64xf32>, %[[I:.*]]: tensor<9xi64>, %[[ROWS:.*]]: tensor<100x64xf32>, %[[N:.*]]: index)
+func.func @scatter(%u: tensor<9x64xf32>, %i: tensor<9xi64>, %rows: tensor<100x64xf32>, %n: index)
+    -> (tensor<100x64xf32>, tensor<?x64xf32>) {
+  // CHECK: accel.scatter "set" %[[U]] at(%[[I]]) by #{{.*}} [#{{.*}}] into(%[[ROWS]]) {wraps} : tensor<9x64xf32>, tensor<9xi64> into tensor<100x64xf32> -> tensor<100x64xf32>
+  %0 = accel.scatter "set" %u at(%i) by affine_map<(d0, d1)[s0] -> (s0, d1)> [affine_map<(d0, d1) -> (d0)>] into(%rows) {wraps}
+      : tensor<9x64xf32>, tensor<9xi64> into tensor<100x64xf32> -> tensor<100x64xf32>
+  // CHECK: accel.scatter "add" %[[U]] at(%[[I]]) by #{{.*}} [#{{.*}}] sizes(%[[N]]) {skips} : tensor<9x64xf32>, tensor<9xi64> -> tensor<?x64xf32>
+  %1 = accel.scatter "add" %u at(%i) by affine_map<(d0, d1)[s0] -> (s0, d1)> [affine_map<(d0, d1) -> (d0)>] sizes(%n) {skips}
+      : tensor<9x64xf32>, tensor<9xi64> -> tensor<?x64xf32>
+  return %0, %1 : tensor<100x64xf32>, tensor<?x64xf32>
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from compare import ALL, BF16, F32, I32, I64, check, check_gradients, values
+from compare import ALL, BF16, F32, I32, I64, check, values
 
 pytestmark = pytest.mark.compiler
 
@@ -147,13 +147,6 @@ def test_positions_out_of_range_are_an_error(f, bad):
 def test_masks_fall_back():
     cases = {"mask": lambda x, m: torch.where(m[:, None], x, 0), "index": lambda x, m: x[m.long()]}
     check(cases, values(F32, 6, 13), values(torch.bool, 6), exact=True)
-
-
-def test_gradients():
-    i, j = positions(6, 9), positions(13, 6, 4)
-    check_gradients(lambda x: (x[i] * 2, x.index_select(0, i)), values(F32, 6, 13), native=False)
-    check_gradients(lambda w: F.embedding(i, w) * 3, values(F32, 6, 13), native=False)
-    check_gradients(lambda x: x.gather(1, j), values(F32, 6, 13), native=False)
 
 
 def test_dynamic():
