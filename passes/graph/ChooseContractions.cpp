@@ -77,6 +77,8 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
     Type element = getElementTypeOrSelf(op->getResult(0).getType());
     if (!element.isF32() && !element.isF64() && !isHalf(element) && !(always && element.isInteger()))
       return {false, 0, "the type is the library's"};
+    if (element.isF16() && !hasFeature("+f16c"))
+      return {false, 0, "the processor doesn't convert f16"};
     if (isHalf(element) && hasProductsOf(element) && !always)
       return {false, 0, "the processor multiplies this type, and the library knows how"};
     std::optional<Placement> left = layouts.placementOf(a), right = layouts.placementOf(c);
@@ -113,10 +115,14 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
 
   /// Whether the target has instructions for products of bf16 or f16.
   bool hasProductsOf(Type element) {
+    return element.isBF16() ? hasFeature("+amx-bf16") || hasFeature("+avx512bf16")
+                            : hasFeature("+amx-fp16") || hasFeature("+avx512fp16");
+  }
+
+  bool hasFeature(StringRef feature) {
     SmallVector<StringRef> list;
     StringRef(features).split(list, ',');
-    bool amx = llvm::is_contained(list, element.isBF16() ? "+amx-bf16" : "+amx-fp16");
-    return amx || llvm::is_contained(list, element.isBF16() ? "+avx512bf16" : "+avx512fp16");
+    return llvm::is_contained(list, feature);
   }
 
   /// The tensor's elements in another float type.

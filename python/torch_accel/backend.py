@@ -69,7 +69,9 @@ def _input_kinds(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> list[str]
     kinds = []
     for node, value in zip(gm.graph.find_nodes(op="placeholder"), example_inputs, strict=True):
         static = node.meta.get("tensor_dict", {}).get("_dynamo_static_input_type")
-        if isinstance(value, torch.nn.Parameter):
+        if isinstance(value, torch.Tensor) and value.is_inference():
+            kinds.append("input")  # PyTorch doesn't count the writes to it
+        elif isinstance(value, torch.nn.Parameter):
             kinds.append("parameter")
         else:
             kinds.append("buffer" if static else "input")

@@ -88,16 +88,27 @@ def _graph(graph: GraphReport) -> Any:
     if graph.whole_graph_reason:
         yield _escaped(f"  not compiled: {graph.whole_graph_reason}")
         return
+    if graph.constants.get("values"):
+        yield (
+            f"  constants: {graph.constants['values']} values made of weights alone, "
+            f"{graph.constants['bytes'] / 2**20:.1f} MiB, computed once"
+        )
     if graph.kernels:
         table = _table("kernels", "kernel", "class", "launches", "ops", "source")
         for kernel in graph.kernels:
             table.add_row(
                 _escaped(kernel.get("symbol", "")),
                 _escaped(kernel.get("class", "")),
-                str(kernel.get("launches", "")),
+                "once" if kernel.get("once") else str(kernel.get("launches", "")),
                 _escaped(", ".join(kernel.get("ops", []))),
                 _escaped(short_source(kernel.get("source", ""))),
             )
+        yield table
+    chosen = [kernel for kernel in graph.kernels if kernel.get("choice")]
+    if chosen:
+        table = _table("own contractions", "reason", "launches", "first kernel")
+        for (reason,), group in _grouped(chosen, "choice").items():
+            table.add_row(_escaped(reason), str(sum(k["launches"] for k in group)), _escaped(group[0]["symbol"]))
         yield table
     for title, entries in (("library", graph.library), ("fallbacks", graph.fallbacks)):
         if entries:

@@ -40,6 +40,7 @@ class GraphReport:
     kernels: list[dict[str, Any]] = field(default_factory=list)  # symbol, label, class, launches, ops, nodes, source, …
     kernels_before: int = 0  # kernels before equal ones were merged
     kernels_after: int = 0
+    constants: dict[str, int] = field(default_factory=dict)  # values, bytes: of what depends on weights alone
     refusals: list[dict[str, Any]] = field(default_factory=list)  # producer, consumer, reason
     seconds: dict[str, float] = field(default_factory=dict)  # by phase, with `total` of all but aot_autograd
     whole_graph_reason: str = ""  # why nothing of the graph was compiled; empty if it was
@@ -57,6 +58,7 @@ class GraphReport:
             kernels=kernels.get("list", []),
             kernels_before=kernels.get("before", 0),
             kernels_after=kernels.get("after", 0),
+            constants=data.get("constants", {}),
             refusals=data.get("refusals", []),
             seconds=dict(data.get("phases", {})),
         )
