@@ -474,20 +474,6 @@ private:
     return next;
   }
 
-  Value multiplyAdd(Value a, Value c, Value sum) {
-    if (!isa<FloatType>(element))
-      return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, a, c));
-    if (hasFma())
-      return math::FmaOp::create(b, a, c, sum);
-    return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, a, c));
-  }
-
-  bool hasFma() {
-    SmallVector<StringRef> features;
-    kernel.getTarget()->getFeatures().split(features, ',');
-    return llvm::is_contained(features, "+fma");
-  }
-
   //===-- What follows the products
   //------------------------------------------------------------------------------------===//
 

@@ -1,5 +1,6 @@
 #include "codegen/cpu/KernelEmitter.h"
 
+#include "codegen/cpu/AttentionEmitter.h"
 #include "codegen/cpu/ContractionEmitter.h"
 #include "codegen/cpu/RowStages.h"
 #include "codegen/cpu/ValueEmitter.h"
@@ -366,6 +367,8 @@ private:
 } // namespace
 
 FailureOr<func::FuncOp> emitKernel(KernelOp kernel, OpBuilder &builder, KernelLaunchInfo &info) {
+  if (attentionOf(kernel))
+    return emitAttention(kernel, builder, info);
   if (isContractionKernel(kernel))
     return emitContraction(kernel, builder, info);
   return LoopEmitter(kernel, builder).run(info);

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/fusion/FusionGroups.h"
 
@@ -79,6 +80,16 @@ Value ValueEmitter::evaluate(OpResult result) {
     for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
       args.push_back(initialValue(init));
   return body.emit(op, args)[result.getResultNumber()];
+}
+
+Value ValueEmitter::multiplyAdd(Value a, Value c, Value sum) {
+  if (!isa<FloatType>(getElementTypeOrSelf(sum.getType())))
+    return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, a, c));
+  SmallVector<StringRef> features;
+  kernel.getTarget()->getFeatures().split(features, ',');
+  if (llvm::is_contained(features, "+fma"))
+    return math::FmaOp::create(b, a, c, sum);
+  return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, a, c));
 }
 
 Value ValueEmitter::elementIndex(const Access &access) {

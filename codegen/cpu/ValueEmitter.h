@@ -29,6 +29,8 @@ protected:
   virtual mlir::Value valueOf(mlir::Value tensor) = 0;
   /// The op's result `number`, from its operands' values at the current position.
   mlir::Value evaluate(mlir::OpResult result);
+  /// a * c + sum, in one instruction where the target has it.
+  mlir::Value multiplyAdd(mlir::Value a, mlir::Value c, mlir::Value sum);
   mlir::Value elementIndex(const Access &access);
   mlir::Value load(const Access &access);
   mlir::Value loadPadded(const Access &access, bool alongLanes, mlir::Value base, mlir::Type element);

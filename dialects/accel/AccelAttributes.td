@@ -46,6 +46,9 @@ def Accel_TileConfigAttr : Accel_Attr<"TileConfig", "tile_config"> {
     A contraction's `vector_loop` is its columns' and `vector` the columns of a tile of registers, `tile` that tile's rows
     (1 for all other kernels), and `rows`, a multiple of `tile`, the rows that share a copy of A in the cache.
 
+    An attention has no loops to choose from: `vector` is the query rows that lie side by side in lanes, `rows`, a multiple of it,
+    those of a unit, `block` the keys that a step takes, and `tile` the keys, or columns of the values, of a tile of registers.
+
     ```mlir
     #accel.tile_config<vector_loop = 1, vector = 64, block = 4096, rows = 1, grain = 32768>
     #accel.tile_config<vector_loop = 1, vector = 32, block = 32, rows = 112, grain = 32768, tile = 14>

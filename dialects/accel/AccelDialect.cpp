@@ -57,8 +57,8 @@ LogicalResult TileConfigAttr::verify(function_ref<InFlightDiagnostic()> emitErro
     return emitError() << "block " << block << " is not a multiple of vector " << vector;
   if (rows < 1)
     return emitError() << "rows is " << rows << ", expected at least 1";
-  if (tile < 1 || rows % tile)
-    return emitError() << "rows " << rows << " is not a multiple of tile " << tile;
+  if (tile < 1)
+    return emitError() << "tile is " << tile << ", expected at least 1";
   if (grain < 1)
     return emitError() << "grain is " << grain << ", expected at least 1";
   return success();

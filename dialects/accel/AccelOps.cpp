@@ -181,6 +181,41 @@ LogicalResult ScatterOp::verify() {
   return verifySizes(*this, getResult(), getSizes());
 }
 
+//===-- accel.attention
+//---------------------------------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::verify() {
+  auto typeOf = [](Value value) { return cast<RankedTensorType>(value.getType()); };
+  RankedTensorType q = typeOf(getQuery()), k = typeOf(getKey()), v = typeOf(getValue());
+  for (RankedTensorType type : {q, k, v})
+    if (type.getRank() != 4 || type.getElementType() != q.getElementType() || !isa<FloatType>(q.getElementType()))
+      return emitOpError() << "takes tensors of rank 4 of one float type, got " << q << ", " << k << " and " << v;
+  for (int64_t size : {q.getDimSize(1), q.getDimSize(3), k.getDimSize(1), v.getDimSize(3)})
+    if (size <= 0)
+      return emitOpError() << "takes static numbers of heads and head sizes above zero, got " << q << ", " << k
+                           << " and " << v;
+  if (q.getDimSize(1) % k.getDimSize(1))
+    return emitOpError() << k.getDimSize(1) << " key heads don't divide " << q.getDimSize(1) << " query heads";
+  auto fits = [](RankedTensorType type, ArrayRef<int64_t> shape) {
+    return type.getRank() == int64_t(shape.size()) && llvm::all_of(llvm::zip(type.getShape(), shape), [](auto sizes) {
+             auto [a, b] = sizes;
+             return a == b || ShapedType::isDynamic(a) || ShapedType::isDynamic(b);
+           });
+  };
+  int64_t batch = q.getDimSize(0), heads = q.getDimSize(1), rows = q.getDimSize(2), columns = k.getDimSize(2);
+  if (!fits(k, {batch, k.getDimSize(1), columns, q.getDimSize(3)}))
+    return emitOpError() << "keys " << k << " don't fit queries " << q;
+  if (!fits(v, {batch, k.getDimSize(1), columns, v.getDimSize(3)}))
+    return emitOpError() << "values " << v << " don't fit keys " << k;
+  if (getMask() && !fits(typeOf(getMask()), {batch, heads, rows, columns}))
+    return emitOpError() << "mask " << typeOf(getMask()) << " doesn't fit queries " << q << " and keys " << k;
+  if (!fits(typeOf(getOut()), {batch, rows, heads, v.getDimSize(3)}))
+    return emitOpError() << "yields " << typeOf(getOut()) << " for queries " << q << " and values " << v;
+  if (!fits(typeOf(getLogsumexp()), {batch, heads, rows}))
+    return emitOpError() << "yields logarithms " << typeOf(getLogsumexp()) << " for queries " << q;
+  return success();
+}
+
 //===-- accel.aten_call
 //---------------------------------------------------------------------------------------------===//
 

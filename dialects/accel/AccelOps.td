@@ -126,6 +126,31 @@ def Accel_ScatterOp : Accel_Op<"scatter", [Pure, OwnKernel, AttrSizedOperandSegm
   let hasVerifier = 1;
 }
 
+def Accel_AttentionOp : Accel_Op<"attention", [Pure, OwnKernel]> {
+  let summary = "softmax(query keyᵀ · scale + mask) value";
+  let description = [{
+    `query` is `[B, H, L, E]`, `key` `[B, G, S, E]` and `value` `[B, G, S, V]`, where G divides H: each key head serves H / G
+    query heads. `mask`, `[B, H, L, S]`, is added to the scores or, if it is of i1, says which of them count; `causal` leaves out
+    columns behind the row's number. A row without scores gives zeros. H, G, E and V are static.
+
+    `out` is `[B, L, H, V]`, which is how eager lays it out; `logsumexp` is `[B, H, L]`, in f64 for f64 and in f32 for all else.
+
+    ```mlir
+    %out, %logsumexp = accel.attention %q, %k, %v scale(1.250000e-01 : f64) causal
+        : (tensor<2x12x128x64xf32>, tensor<2x12x128x64xf32>, tensor<2x12x128x64xf32>)
+          -> (tensor<2x128x12x64xf32>, tensor<2x12x128xf32>)
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       Optional<AnyRankedTensor>:$mask, F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs AnyRankedTensor:$out, AnyRankedTensor:$logsumexp);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? `scale` `(` $scale `)` (`causal` $causal^)? attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 def Accel_AtenCallOp : Accel_Op<"aten_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a call of PyTorch's dispatcher";
   let description = [{

@@ -28,6 +28,8 @@ constexpr int64_t kTransposeRows = 16, kTransposeBlock = 256;
 constexpr int64_t kBlockBytes = 896 << 10;
 /// Units that a contraction should have at least, for threads to share, where it has tiles enough.
 constexpr int64_t kUnits = 16;
+/// Query rows of an attention's unit and keys of one step: the scores of 32 rows by 128 keys are 16 KiB of f32.
+constexpr int64_t kQueryRows = 64, kKeys = 128;
 /// Elements worth waking a thread for: about 10 µs of memory traffic at 10 GB/s.
 constexpr int64_t kGrain = 16384;
 
@@ -72,6 +74,8 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
   }
 
   TileConfigAttr choose(KernelOp kernel) {
+    if (AttentionOp attention = attentionOf(kernel))
+      return chooseAttention(attention);
     // Scans and scatters find their loops themselves.
     if (kernel.ownOp()) {
       int64_t vector = nativeVectorBits(features) / 32;
@@ -139,6 +143,28 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
     return TileConfigAttr::get(&getContext(), nest.n, vector, vector, block, kGrain, tile);
   }
 
+  /// Two registers of query rows, or one or half of one where there are no more rows, by as many sums as the other
+  /// registers hold.
+  TileConfigAttr chooseAttention(AttentionOp op) {
+    auto query = cast<RankedTensorType>(op.getQuery().getType());
+    int64_t bits = query.getElementType().isF64() ? 64 : 32, lanes = nativeVectorBits(features) / bits;
+    int64_t size = query.getDimSize(2), columns = cast<RankedTensorType>(op.getKey().getType()).getDimSize(2);
+    bool isStatic = !ShapedType::isDynamic(size);
+    int64_t perRow = isStatic && size <= lanes ? 1 : 2, vector = perRow * lanes, rows = kQueryRows;
+    if (isStatic && size <= lanes / 2 && lanes > 4)
+      vector = lanes / 2;
+    if (isStatic) {
+      int64_t blocks = llvm::divideCeil(std::max<int64_t>(size, 1), kQueryRows);
+      rows = llvm::alignTo(llvm::divideCeil(std::max<int64_t>(size, 1), blocks), vector);
+    }
+    int64_t block = std::max(kKeys, vector);
+    if (!ShapedType::isDynamic(columns))
+      block = std::min<int64_t>(block, llvm::alignTo(std::max<int64_t>(columns, 1), vector));
+    int64_t registers = nativeVectorBits(features) == 512 ? 32 : 16;
+    int64_t tile = (registers - 1 - perRow) / perRow / 2 * 2;
+    return TileConfigAttr::get(&getContext(), -1, vector, block, rows, kGrain, tile);
+  }
+
   /// Of all numbers up to `most` and not below half of it the one that leaves the last share fullest: threads get as
   /// many shares each, so they should be equal.
   static int64_t evenShare(int64_t count, int64_t most) {
@@ -185,6 +211,13 @@ struct VerifyTileConfigs : impl::VerifyTileConfigsPassBase<VerifyTileConfigs> {
       std::optional<TileConfigAttr> config = kernel.getTileConfig();
       if (!config || !kernel.getTarget()) {
         kernel.emitError() << "kernel '" << kernel.getSymName() << "' has no " << (config ? "target" : "tile_config");
+        return signalPassFailure();
+      }
+      bool isAttention = attentionOf(kernel) != nullptr;
+      int64_t unit = isAttention ? config->getVector() : config->getTile();
+      if (config->getRows() % unit) {
+        kernel.emitError() << "kernel '" << kernel.getSymName() << "' has " << config->getRows()
+                           << " rows, which is not a multiple of " << (isAttention ? "vector " : "tile ") << unit;
         return signalPassFailure();
       }
       int64_t count = kernel.ownOp() ? 0 : KernelLoops(kernel).loops().size();

@@ -47,7 +47,11 @@ SmallVector<int64_t> resultLoopsOf(Operation *op) {
   return result;
 }
 
+AttentionOp attentionOf(KernelOp kernel) { return dyn_cast_or_null<AttentionOp>(kernel.ownOp()); }
+
 KernelLoops::KernelLoops(KernelOp kernel) : op(kernel), symbolic(kernel) {
+  if (kernel.ownOp())
+    return;
   setIdentityNest();
   sortAndCollapse();
 }

@@ -63,6 +63,8 @@ private:
   unsigned parallel = 0;
 };
 
+/// The kernel's accel.attention, which has no loop nest to be scheduled; null in all other kernels.
+AttentionOp attentionOf(KernelOp kernel);
 /// Loops that a linalg op's dimensions run over, by its `accel.loops`.
 llvm::ArrayRef<int64_t> loopsOf(mlir::Operation *op);
 /// Loops of the dimensions of a linalg op's results.

@@ -165,7 +165,8 @@ def test_batch_norm_backward(training):
     def f(x, w, b):
         return F.batch_norm(x, m.to(x.dtype, copy=True), v.to(x.dtype, copy=True), w, b, training=training)
 
-    check_gradients(f, values(F32, 3, 6, 5, 7), values(F32, 6), values(F32, 6, seed=1))
+    # Not seed 0, which the gradient is drawn with: one parallel to x gives a gradient of rounding errors alone.
+    check_gradients(f, values(F32, 3, 6, 5, 7, seed=5), values(F32, 6), values(F32, 6, seed=1))
 
 
 def test_batch_norm_modules_train():
