@@ -131,7 +131,8 @@ def test_equal_kernels_are_listed_once():
     assert layers["class"] == "contraction"
     assert layers["launches"] == 3
     packing = [kernel for kernel in graph.kernels if "accel.pack" in kernel["ops"]]
-    assert packing and all(kernel["once"] and kernel["launches"] == 3 for kernel in packing)
+    assert packing
+    assert all(kernel["once"] and kernel["launches"] == 3 for kernel in packing)
 
 
 def test_graph_breaks_are_listed():

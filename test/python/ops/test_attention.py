@@ -47,7 +47,7 @@ def compare(q, k, v, mask=None, *, causal=False, scale=None, native=True, dynami
     return run
 
 
-@pytest.mark.parametrize("length, keys", [(1, 1), (1, 100), (3, 7), (16, 16), (33, 65), (100, 31), (130, 257)])
+@pytest.mark.parametrize(("length", "keys"), [(1, 1), (1, 100), (3, 7), (16, 16), (33, 65), (100, 31), (130, 257)])
 @pytest.mark.parametrize("size", [1, 8, 64, 80])
 @pytest.mark.parametrize("causal", [False, True])
 def test_sizes(length, keys, size, causal):

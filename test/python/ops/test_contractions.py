@@ -6,12 +6,11 @@ import itertools
 
 import pytest
 import torch
+from compare import BF16, F16, F32, F64, I32, I64, assert_layout, values
 from torch import Tensor, nn
 from torch.nn import functional
 
 import torch_accel
-
-from compare import BF16, F16, F32, F64, I32, I64, assert_layout, values
 
 OWN = {"contractions": "own"}
 # A sum of K products of f32 is off by some roots of K roundings; of half precision by one rounding of the result.
@@ -60,7 +59,10 @@ def test_sizes_around_tiles(depth):
     rights = {n: values(F32, depth, n, seed=n) for n in COLUMNS}
 
     def every(*tensors):
-        left, right = dict(zip(ROWS, tensors)), dict(zip(COLUMNS, tensors[len(ROWS) :]))
+        left, right = (
+            dict(zip(ROWS, tensors[: len(ROWS)], strict=True)),
+            dict(zip(COLUMNS, tensors[len(ROWS) :], strict=True)),
+        )
         return tuple(left[m] @ right[n] for m, n in sizes)
 
     compare(every, *lefts.values(), *rights.values(), options=OWN, native=False)
@@ -100,7 +102,7 @@ def test_other_types(dtype):
 
 
 @pytest.mark.parametrize(
-    "dtype, target",
+    ("dtype", "target"),
     [(BF16, "cpu"), (F16, "cpu"), (BF16, "cpu:x86-64-v3"), (F16, "cpu:x86-64-v3"), (BF16, "cpu:x86-64-v2")],
 )
 def test_half_precision_is_added_up_in_f32(dtype, target):

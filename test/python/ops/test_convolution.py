@@ -6,11 +6,10 @@ import copy
 
 import pytest
 import torch
+from compare import assert_layout
 from torch import nn
 
 import torch_accel
-
-from compare import assert_layout
 
 CHANNELS_LAST = torch.channels_last
 
@@ -58,7 +57,7 @@ def test_forms(form, last, size):
 
 
 @pytest.mark.parametrize(
-    "conv, size, library",
+    ("conv", "size", "library"),
     [
         (nn.Conv1d(16, 24, 5, 2, 2), (2, 16, 50), 0),
         (nn.Conv3d(8, 16, 3, 1, 1), (1, 8, 6, 7, 5), 0),
