@@ -39,8 +39,7 @@ struct GraphOptions {
 };
 
 /// Adds a phase's passes; none for those that are no pass pipelines (import, codegen, executable).
-void buildPhase(Phase phase, mlir::OpPassManager &passes, const TargetDescription &target,
-                const GraphOptions &options);
+void buildPhase(Phase phase, mlir::OpPassManager &passes, const TargetDescription &target, const GraphOptions &options);
 /// Makes all passes and the pipelines `accel-phase-<name>` known to command-line tools.
 void registerPassesAndPhases();
 

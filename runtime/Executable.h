@@ -25,7 +25,7 @@ public:
     CallCounters counters;
     uint64_t constantRuns = 0;  ///< times that what depends on weights alone was computed
     uint64_t constantBytes = 0; ///< of what is kept of that
-    uint64_t instances = 0; ///< made so far: one for each set of symbol values and parallel call
+    uint64_t instances = 0;     ///< made so far: one for each set of symbol values and parallel call
   };
 
   /// Loads a bundle. The bytes are not needed afterwards. Throws BundleError.
@@ -62,7 +62,7 @@ private:
   const std::string planJson;
   const std::string reportJson;
   Program program;
-  std::unique_ptr<Constants> constants; ///< its values are the plan's last inputs
+  std::unique_ptr<Constants> constants;        ///< its values are the plan's last inputs
   std::vector<std::unique_ptr<Instance>> idle; ///< the one used last is at the end
 
   std::atomic<uint64_t> calls{0}, launches{0}, atenCalls{0}, fallbacks{0}, restrided{0};
