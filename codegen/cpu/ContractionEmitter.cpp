@@ -65,14 +65,18 @@ private:
     }
     for (unsigned k = 0; k < kernel.getFunctionType().getNumResults(); ++k)
       epilogue.push_back(loops.storeOf(k));
-    rowsAreOne = !asksForLoops && llvm::all_of(epilogue, [&](const Access &access) {
-      for (size_t i = 0; i + 1 < nest.rows.size(); ++i) {
-        const NestLoop &inner = loops.loops()[nest.rows[i + 1]];
-        if (access.strides[nest.rows[i]] != normalize(access.strides[nest.rows[i + 1]] * inner.size))
-          return false;
-      }
-      return access.bounds.empty();
-    });
+    bool seamless = llvm::all_of(epilogue, [&](const Access &access) { return stepsSeamlessly(access); });
+    rowsAreOne = seamless && !asksForLoops;
+  }
+
+  /// Whether the access steps from the last row of one row loop to the first of the next without a gap.
+  bool stepsSeamlessly(const Access &access) {
+    for (size_t i = 0; i + 1 < nest.rows.size(); ++i) {
+      const NestLoop &inner = loops.loops()[nest.rows[i + 1]];
+      if (access.strides[nest.rows[i]] != normalize(access.strides[nest.rows[i + 1]] * inner.size))
+        return false;
+    }
+    return access.bounds.empty();
   }
 
   AffineExpr constantExpr(int64_t value) { return getAffineConstantExpr(value, b.getContext()); }

@@ -15,7 +15,9 @@
 
 namespace accel {
 /// A tensor op that no loop nest of linalg ops can hold: it makes a kernel of its own.
-template <typename ConcreteOp> class OwnKernel : public mlir::OpTrait::TraitBase<ConcreteOp, OwnKernel> {};
+template <typename ConcreteOp>
+class OwnKernel // NOLINT(bugprone-crtp-constructor-accessibility): MLIR's ops construct their traits
+    : public mlir::OpTrait::TraitBase<ConcreteOp, OwnKernel> {};
 } // namespace accel
 
 #define GET_ATTRDEF_CLASSES
