@@ -1,6 +1,8 @@
 #include "passes/graph/Passes.h"
 
 #include "dialects/accel/AccelDialect.h"
+#include "dialects/accel/SymbolicSizes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -125,13 +127,24 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
     return llvm::is_contained(list, feature);
   }
 
+  /// A tensor of that shape without values. Sizes are expressions: an op that asks a product's destination for them
+  /// would keep it.
+  Value emptyLike(ImplicitLocOpBuilder &b, Value tensor, Type element) {
+    SymbolicSizes sizes(getOperation());
+    SmallVector<OpFoldResult> shape;
+    for (int64_t d = 0; d < cast<RankedTensorType>(tensor.getType()).getRank(); ++d) {
+      AffineExpr size = sizes.sizeOf(tensor, d);
+      shape.push_back(size ? sizes.materialize(b, b.getLoc(), size) : tensor::getMixedSize(b, b.getLoc(), tensor, d));
+    }
+    return tensor::EmptyOp::create(b, shape, element);
+  }
+
   /// The tensor's elements in another float type.
-  static Value converted(ImplicitLocOpBuilder &b, Value tensor, Type element) {
+  Value converted(ImplicitLocOpBuilder &b, Value tensor, Type element) {
     auto type = cast<RankedTensorType>(tensor.getType());
     if (type.getElementType() == element)
       return tensor;
-    SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), tensor);
-    Value empty = tensor::EmptyOp::create(b, shape, element);
+    Value empty = emptyLike(b, tensor, element);
     SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(type.getRank()));
     SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
     bool widens = element.getIntOrFloatBitWidth() > type.getElementTypeBitWidth();
@@ -171,9 +184,8 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
     Value init = cast<linalg::LinalgOp>(op).getDpsInits()[0];
     if (isHalf(element)) {
       right = converted(b, right, sums);
-      SmallVector<OpFoldResult> shape = tensor::getMixedSizes(b, b.getLoc(), init);
       Value zero = arith::ConstantOp::create(b, b.getZeroAttr(sums));
-      Value empty = tensor::EmptyOp::create(b, shape, sums);
+      Value empty = emptyLike(b, init, sums);
       init = linalg::FillOp::create(b, ValueRange{zero}, ValueRange{empty}).getResult(0);
     }
     Value result = contraction(b, left, right, init, {map({m, k}), rightMap, map({m, n})}, dims, 1, choice.reason);

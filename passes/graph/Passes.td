@@ -24,8 +24,8 @@ def ChooseContractionsPass : Pass<"accel-choose-contractions", "mlir::func::Func
     Option<"contractions", "contractions", "std::string", "\"auto\"", "auto, own or library">,
     Option<"constantWeights", "constant-weights", "bool", "false", "parameters and buffers count as constants">,
   ];
-  let dependentDialects = ["accel::AccelDialect", "mlir::arith::ArithDialect", "mlir::linalg::LinalgDialect",
-                           "mlir::tensor::TensorDialect"];
+  let dependentDialects = ["accel::AccelDialect", "mlir::affine::AffineDialect", "mlir::arith::ArithDialect",
+                           "mlir::linalg::LinalgDialect", "mlir::tensor::TensorDialect"];
 }
 
 def ChooseConvolutionsPass : Pass<"accel-choose-convolutions", "mlir::func::FuncOp"> {

@@ -1,6 +1,7 @@
 #include "passes/graph/Passes.h"
 
 #include "dialects/accel/AccelDialect.h"
+#include "dialects/accel/SymbolicSizes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -15,13 +16,14 @@ namespace accel {
 namespace {
 
 /// For each dimension of a view's source the view's dimensions that it is the row-major product of; nothing if the view
-/// is anything else. A dimension of size 1 in the source may have none.
+/// is anything else, or a part. A dimension of size 1 in the source may have none.
 std::optional<SmallVector<SmallVector<unsigned>>> splitGroups(ViewOp view) {
   if (!view.getSymbols().empty() || view.getPadded())
     return std::nullopt;
   auto source = cast<RankedTensorType>(view.getSource().getType());
   auto result = cast<RankedTensorType>(view.getResult().getType());
   SmallVector<SmallVector<unsigned>> groups(source.getRank());
+  SymbolicSizes sizes(view->getParentOp());
   unsigned next = 0;
   for (auto [d, expr] : llvm::enumerate(view.getMap().getResults())) {
     // Coefficient of each dimension.
@@ -53,7 +55,10 @@ std::optional<SmallVector<SmallVector<unsigned>>> splitGroups(ViewOp view) {
       if (factor != stride || (!isFirst && result.isDynamicDim(dim)))
         return std::nullopt;
       stride *= result.isDynamicDim(dim) ? 1 : result.getDimSize(dim);
-      if (isFirst && !result.isDynamicDim(dim) && source.getDimSize(d) != stride)
+      if (!isFirst)
+        continue;
+      AffineExpr whole = sizes.sizeOf(view.getSource(), d), outer = sizes.sizeOf(view.getResult(), dim);
+      if (!whole || !outer || normalize(whole) != normalize(outer * factor))
         return std::nullopt;
     }
     if (terms.empty() && source.getDimSize(d) != 1)

@@ -240,3 +240,26 @@ def test_the_library_by_option():
     assert report.nodes["library"] == 1
     assert "by option" in report.library[0]["reason"]
     close(got, a @ b, a.double() @ b.double())
+
+
+def test_a_part_of_the_rows_split_of_symbolic_sizes():
+    """Of the rows as many are read as another tensor says, and no more than these are written."""
+
+    def part(x, w, t):
+        count = t.shape[0]
+        return (x.flatten(0, 1) @ w)[: count * 8].view(count, 8, -1) * 2
+
+    run = torch.compile(part, backend="accel", fullgraph=True, options=OWN)
+    for size, count in ((5, 3), (500, 3), (7, 6)):
+        x, w, t = values(F32, size, 8, 33), values(F32, 33, 64, seed=1), values(F32, count)
+        torch._dynamo.mark_dynamic(x, 0)
+        torch._dynamo.mark_dynamic(t, 0)
+        close(run(x, w, t), part(x, w, t), part(x.double(), w.double(), t))
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16])
+def test_half_precision_of_symbolic_sizes(dtype):
+    run = torch.compile(torch.mm, backend="accel", dynamic=True, options=OWN)
+    for m, k, n in ((20, 30, 40), (33, 17, 50)):
+        x, y = values(dtype, m, k), values(dtype, k, n)
+        close(run(x, y), x @ y, x.double() @ y.double())
