@@ -4,6 +4,7 @@
 
 #include "runtime/Executable.h"
 
+#include <c10/core/GradMode.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
@@ -26,8 +27,17 @@ struct PyExecutable {
   bool isBoxed;
 };
 
+/// What `Executable.function` returns.
+struct PyFunction {
+  PyObject_HEAD vectorcallfunc call;
+  PyObject *weakReferences;
+  PyExecutable *owner;
+  Values *constants;
+};
+
 /// Set once when the module is made and kept for the life of the process.
 PyObject *bundleErrorType = nullptr;
+PyTypeObject *functionType = nullptr;
 
 PyExecutable *cast(PyObject *self) { return reinterpret_cast<PyExecutable *>(self); }
 
@@ -127,6 +137,68 @@ PyObject *callExecutable(PyObject *object, PyObject *const *args, size_t flags, 
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *runFunction(PyFunction *self, PyObject *const *args, size_t count) {
+  Values inputs, outputs;
+  inputs.reserve(count + self->constants->size());
+  for (size_t i = 0; i < count; ++i)
+    if (!unpack(args[i], i, inputs))
+      return nullptr;
+  inputs.append(self->constants->begin(), self->constants->end());
+  {
+    GilRelease released;
+    c10::AutoGradMode withoutGradients(false);
+    self->owner->executable->run(inputs, outputs);
+  }
+  return wrapAll(outputs);
+}
+
+PyObject *callFunction(PyObject *object, PyObject *const *args, size_t flags, PyObject *keywords) {
+  HANDLE_TH_ERRORS
+  if (keywords && PyTuple_GET_SIZE(keywords) != 0)
+    return PyErr_Format(PyExc_TypeError, "a compiled graph takes no keyword arguments");
+  PyObject *result = nullptr;
+  try {
+    result = runFunction(reinterpret_cast<PyFunction *>(object), args, static_cast<size_t>(PyVectorcall_NARGS(flags)));
+  } catch (const BundleError &error) {
+    PyErr_SetString(bundleErrorType, error.what());
+  }
+  return result;
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject *makeFunction(PyObject *object, PyObject *list) {
+  HANDLE_TH_ERRORS
+  if (!PyList_Check(list))
+    return PyErr_Format(PyExc_TypeError, "expected a list of constants, not %s", Py_TYPE(list)->tp_name);
+  auto constants = std::make_unique<Values>();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject *item = PyList_GET_ITEM(list, i);
+    if (!THPVariable_Check(item))
+      return PyErr_Format(PyExc_TypeError, "constant %zd must be a tensor, not %s", i, Py_TYPE(item)->tp_name);
+    constants->emplace_back(THPVariable_Unpack(item));
+  }
+  PyObject *made = functionType->tp_alloc(functionType, 0);
+  if (!made)
+    return nullptr;
+  auto *self = reinterpret_cast<PyFunction *>(made);
+  self->call = &callFunction;
+  self->owner = cast(Py_NewRef(object));
+  self->constants = constants.release();
+  return made;
+  END_HANDLE_TH_ERRORS
+}
+
+void deleteFunction(PyObject *object) {
+  auto *self = reinterpret_cast<PyFunction *>(object);
+  PyTypeObject *type = Py_TYPE(object);
+  if (self->weakReferences)
+    PyObject_ClearWeakRefs(object);
+  delete self->constants;
+  Py_XDECREF(self->owner);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
 PyObject *newExecutable(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   HANDLE_TH_ERRORS
   static const char *names[] = {"bundle", "boxed", nullptr};
@@ -194,6 +266,9 @@ PyObject *getStats(PyObject *object, PyObject *) {
 PyMethodDef methods[] = {
     {"stats", &getStats, METH_NOARGS,
      "Counts over all calls so far: calls, launches, aten_calls, fallbacks, restrided, instances."},
+    {"function", &makeFunction, METH_O,
+     "function(constants: list) -> a callable that takes the inputs themselves, not a list of them,\n"
+     "adds the constants and runs with gradients off. It shares this executable's state."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef properties[] = {
@@ -208,11 +283,35 @@ PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(PyExecuta
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(PyExecutable, weakReferences), READONLY, nullptr},
                          {nullptr, 0, 0, 0, nullptr}};
 
+PyMemberDef functionMembers[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyFunction, call), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyFunction, weakReferences), READONLY, nullptr},
+    {"executable", T_OBJECT, offsetof(PyFunction, owner), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
 template <typename Function> void *slot(Function function) { return reinterpret_cast<void *>(function); }
 
 } // namespace
 
+namespace {
+
+bool createFunctionType() {
+  static PyType_Slot slots[] = {{Py_tp_dealloc, slot(&deleteFunction)},
+                                {Py_tp_call, slot(&PyVectorcall_Call)},
+                                {Py_tp_members, functionMembers},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"torch_accel._runtime.Function", sizeof(PyFunction), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             slots};
+  functionType = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+  return functionType != nullptr;
+}
+
+} // namespace
+
 PyObject *createExecutableType(PyObject *bundleError) {
+  if (!createFunctionType())
+    return nullptr;
   bundleErrorType = Py_NewRef(bundleError);
   static const char *documentation =
       "Executable(bundle: bytes, boxed: bool = False)\n\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import time
@@ -59,7 +60,7 @@ def accel(
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
     unit.finish(time.perf_counter() - start)
-    return compiled
+    return unit.without_wrappers(compiled)
 
 
 def _input_kinds(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> list[str]:
@@ -79,6 +80,40 @@ def _input_kinds(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> list[str]
 
 
 @dataclass
+class _Inference:
+    """An executable that serves calls without gradients, and what AOTAutograd was given and knew of the graph."""
+
+    executable: Any
+    constants: list[torch.Tensor]
+    run: Callable[[list[Any]], Any] | None = None
+    metadata: Any = None
+
+    def is_wrapped_idly(self, compiled: Callable[..., Any]) -> bool:
+        """Whether `compiled` only puts its arguments into a list and calls `run` on it with gradients off."""
+        meta = self.metadata
+        has_work = meta is None or (
+            meta.num_mutated_inp_runtime_indices
+            or meta.num_mutated_graph_handled_indices
+            or meta.num_outputs_aliased
+            or meta.num_intermediate_bases
+            or meta.dynamic_outputs
+            or meta.grad_enabled_mutation is not None
+            or meta.tokens
+        )
+        if has_work:
+            return False
+        # Subclasses, duplicate and overlapping inputs, random numbers and so on each add a function in between.
+        outer = _closure(getattr(compiled, "_torchdynamo_orig_callable", compiled))
+        if "compiled_fn" not in outer or outer.get("params_buffers_flat") != []:
+            return False
+        return _closure(outer["compiled_fn"]).get("_inner_compiled_fn") is self.run
+
+
+def _closure(function: Any) -> Mapping[str, Any]:
+    return inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+
+
+@dataclass
 class _Unit:
     """What the compilers of one Dynamo graph share: its forward, backward or inference graph come one by one."""
 
@@ -88,12 +123,28 @@ class _Unit:
     input_kinds: list[str]
     own_seconds: float = 0.0
     first_report: reports.GraphReport | None = None
+    inference: _Inference | None = None
 
     def compiler(self, part: str) -> Callable[[fx.GraphModule, Sequence[Any]], Callable[[list[Any]], Any]]:
         def compile_part(gm: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
-            return self.compile(gm, part)
+            run = self.compile(gm, part)
+            if self.inference is not None:
+                context = torch._guards.TracingContext.try_get()
+                self.inference.run, self.inference.metadata = run, context.fw_metadata if context else None
+            return run
 
         return compile_part
+
+    def without_wrappers(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        """What AOTAutograd returned, or the bare executable where AOTAutograd's wrappers have nothing to do.
+
+        They cost more than a small graph. With every op native or in a library of tensors' own ops there is no
+        Python code to run either, which Dynamo would have to be kept away from.
+        """
+        inference = self.inference
+        if inference is None or not inference.is_wrapped_idly(compiled):
+            return compiled
+        return inference.executable.function(inference.constants)
 
     def finish(self, seconds: float) -> None:
         """Books what AOTAutograd itself took (all but our compilers) on the first graph that it made."""
@@ -160,6 +211,8 @@ class _Unit:
         report = reports.GraphReport.from_json(report_text)
         phases = {"capture": captured - start, "load_compiler": imported - captured, **report.seconds}
         report.seconds = {**phases, "load": time.perf_counter() - compiled}
+        if is_inference and not report.fallbacks:
+            self.inference = _Inference(executable, document.constants)
         return _with_constants(executable, document.constants), report
 
     def _dump(self, name: str, document: fx_json.Document) -> str:

@@ -53,6 +53,7 @@ class StandIn:
             inputs.clear()
             return fx_document.run(graph, values)
 
+        call.function = lambda constants: lambda *inputs: call([*inputs, *constants])
         return call
 
 

@@ -366,3 +366,74 @@ if __name__ == "__main__":
 
 def test_compiled_function_in_data_loader_workers():
     assert python(DATA_LOADER, OMP_NUM_THREADS="2") == "done\n"
+
+
+# ---- what a call costs besides the graph's work
+
+
+def compiled_graph(function, *inputs):
+    """What `accel` hands to Dynamo for the function's only graph, and the compiled function."""
+    made = []
+
+    def backend(gm, example_inputs):
+        made.append(torch_accel.backend.accel(gm, example_inputs))
+        return made[-1]
+
+    compiled = torch.compile(function, backend=backend, fullgraph=True)
+    compiled(*inputs)
+    (graph,) = made
+    return graph, compiled
+
+
+def is_bare(graph) -> bool:
+    from torch_accel import _runtime
+
+    return isinstance(getattr(graph, "executable", None), _runtime.Executable)
+
+
+def test_an_inference_graph_is_called_without_wrappers():
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    x = torch.randn(3, 8)
+    with torch.no_grad():
+        graph, compiled = compiled_graph(lambda x: model(x) * torch.tensor([2.0]), x)
+        assert is_bare(graph)
+        expected = model(x) * 2
+        before = graph.executable.stats()["calls"]
+        torch.testing.assert_close(compiled(x), expected)
+        assert graph.executable.stats()["calls"] == before + 1
+    with torch.inference_mode():
+        torch.testing.assert_close(compiled(x), expected)
+
+
+def test_gradient_mode_survives_a_call():
+    graph, compiled = compiled_graph(lambda x: x + 1, torch.randn(3))
+    assert is_bare(graph)
+    assert torch.is_grad_enabled()
+    assert not compiled(torch.randn(3)).requires_grad
+    with pytest.raises(TypeError, match="must be a tensor or an integer, not str"):
+        graph("text")
+    with pytest.raises(TypeError, match="no keyword arguments"):
+        graph(x=torch.randn(3))
+    with pytest.raises(RuntimeError, match="inputs"):
+        graph(torch.randn(3), torch.randn(3))
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("function", [lambda x: x.add_(1), lambda x: x.t()], ids=["mutation", "view of an input"])
+def test_graphs_with_mutation_or_aliases_keep_their_wrappers(function):
+    graph, _ = compiled_graph(function, torch.randn(3, 3))
+    assert not is_bare(graph)
+
+
+def test_a_training_graph_keeps_its_wrappers():
+    graph, _ = compiled_graph(lambda x: x.sin(), torch.randn(3, requires_grad=True))
+    assert not is_bare(graph)
+
+
+def test_a_graph_with_a_tensor_subclass_keeps_its_wrappers():
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    graph, compiled = compiled_graph(lambda x: x + 1, TwoTensor(torch.zeros(2), torch.ones(2)))
+    assert not is_bare(graph)
+    result = compiled(TwoTensor(torch.zeros(2), torch.ones(2)))
+    torch.testing.assert_close((result.a, result.b), (torch.ones(2), torch.full((2,), 2.0)))
