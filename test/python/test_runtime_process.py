@@ -437,3 +437,31 @@ def test_a_graph_with_a_tensor_subclass_keeps_its_wrappers():
     assert not is_bare(graph)
     result = compiled(TwoTensor(torch.zeros(2), torch.ones(2)))
     torch.testing.assert_close((result.a, result.b), (torch.ones(2), torch.full((2,), 2.0)))
+
+
+PAGE_FAULTS = """
+import resource, torch, torch_accel
+from torch.nn import functional
+x = torch.randn(2048, 4096)  # 32 MiB
+functions = {
+    "pointwise": lambda x: torch.relu(x * 2 + 1),
+    "softmax": lambda x: torch.softmax(x, -1),
+    "norm": lambda x: functional.layer_norm(x, (4096,)),
+    "two": lambda x: (torch.sigmoid(x), x.sum(1)),
+}
+for name, function in functions.items():
+    compiled = torch.compile(function, backend="accel")
+    for _ in range(4):
+        compiled(x)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(8):
+        compiled(x)
+    print(name, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def test_large_results_reuse_memory_that_is_mapped_already():
+    # Each call's result has 8192 pages.
+    faults = dict(line.split() for line in python(PAGE_FAULTS).splitlines())
+    assert set(faults) == {"pointwise", "softmax", "norm", "two"}
+    assert all(int(count) < 80 for count in faults.values()), faults
