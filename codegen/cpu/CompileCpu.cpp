@@ -174,7 +174,7 @@ llvm::Expected<CpuCode> compileCpu(ModuleOp module, const CpuDump &dump) {
   for (Part &part : parts) {
     if (dump)
       llvm::raw_string_ostream(text) << *part.lowered;
-    if (failed(lowerToLLVM(*part.lowered, nativeVectorBits(target.getFeatures()))))
+    if (failed(lowerToLLVM(*part.lowered, nativeVectorBits(target.getFeatures()), hasFma(target.getFeatures()))))
       return llvm::createStringError("the kernels' vector code can't be lowered to LLVM IR");
     part.module = translateModuleToLLVMIR(*part.lowered, part.context);
     if (!part.module)

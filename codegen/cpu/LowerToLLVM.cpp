@@ -1,5 +1,6 @@
 #include "codegen/cpu/LowerToLLVM.h"
 
+#include "codegen/cpu/InlineMath.h"
 #include "codegen/cpu/VectorMath.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -18,13 +19,15 @@ using namespace mlir;
 
 namespace accel {
 
-LogicalResult lowerToLLVM(ModuleOp module, unsigned registerBits) {
+LogicalResult lowerToLLVM(ModuleOp module, unsigned registerBits, bool fma) {
   PassManager passes(module.getContext());
   passes.enableVerifier(false);
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   if (failed(passes.run(module)))
     return failure();
+  if (fma)
+    inlineVectorMath(module);
   callVectorMath(module, registerBits);
   PassManager lower(module.getContext());
   // bf16 in integer arithmetic: the instructions for it flush denormals.

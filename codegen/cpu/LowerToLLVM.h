@@ -8,8 +8,8 @@ class ModuleOp;
 }
 
 namespace accel {
-/// Kernels of scf, arith, math, vector and llvm ops -> the LLVM dialect.
-mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, unsigned registerBits);
+/// Kernels of scf, arith, math, vector and llvm ops -> the LLVM dialect. `fma`: the target fuses multiply-adds.
+mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, unsigned registerBits, bool fma);
 } // namespace accel
 
 #endif

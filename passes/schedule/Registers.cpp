@@ -14,6 +14,12 @@ int64_t nativeVectorBits(StringRef features) {
   return llvm::is_contained(list, "+avx2") ? 256 : 128;
 }
 
+bool hasFma(StringRef features) {
+  SmallVector<StringRef> list;
+  features.split(list, ',');
+  return llvm::is_contained(list, "+fma");
+}
+
 int64_t panelWidth(StringRef features, unsigned bits, std::optional<int64_t> rows, std::optional<int64_t> columns) {
   int64_t lanes = nativeVectorBits(features) / bits;
   int64_t registers = !rows || *rows > 4 ? 2 : *rows > 1 ? 4 : 8;

@@ -9,6 +9,8 @@ namespace accel {
 
 /// Bits of the widest vector register with integer and float arithmetic, by LLVM's feature string.
 int64_t nativeVectorBits(llvm::StringRef features);
+/// Whether the target multiplies and adds in one instruction.
+bool hasFma(llvm::StringRef features);
 /// Columns of a contraction's register tile, for elements of `bits` bits: few rows leave room for more columns, which
 /// keep as many sums going as hide the latency of adding. Absent sizes are symbolic.
 int64_t panelWidth(llvm::StringRef features, unsigned bits, std::optional<int64_t> rows,

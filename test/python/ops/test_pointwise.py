@@ -92,6 +92,31 @@ def test_elementary_functions(dtype):
     check(ELEMENTARY, numbers(dtype, 59))
 
 
+def units_off(got: Tensor, truth: Tensor) -> Tensor:
+    """The error in units in the last place of f32."""
+    _, exponent = torch.frexp(truth)
+    unit = torch.ldexp(torch.ones_like(truth), (exponent - 1).clamp(min=-126) - 23)
+    return torch.where((got == truth.float()) | (got.isnan() & truth.isnan()), 0.0, (got.double() - truth).abs() / unit)
+
+
+@pytest.mark.parametrize(("name", "limit"), [("exp", 1.5), ("tanh", 2.0), ("erf", 2.0)])
+def test_inline_functions_are_accurate_over_all_floats(name, limit):
+    # Every 1031st bit pattern, the special values, and the neighbourhoods of where the functions change their ways.
+    x = torch.arange(-(2**31), 2**31, 1031, dtype=I64).to(I32).view(F32)
+    near = torch.tensor([0.9, 0.625, 9.05, 3.95, 0.34657, 88.722836, 87.33655, 103.2789, 103.97208, 104.0, 1e-38, 1.4e-45])
+    near = (near.view(I32)[:, None] + torch.arange(-500, 500, dtype=I32)).flatten().view(F32)
+    x = torch.cat([x, near, -near, numbers(F32, 59)])
+    function = getattr(torch, name)
+    torch_accel.reset_reports()
+    got = torch.compile(lambda t: function(t), backend="accel")(x)
+    assert_native()
+    off = units_off(got, function(x.double()))
+    assert off.max() <= limit, f"{off.max()} units at {x[off.argmax()]}"
+    if name != "exp":
+        number = ~x.isnan()
+        assert (got.signbit() == x.signbit())[number].all()
+
+
 @pytest.mark.parametrize("dtype", ALL)
 def test_exact_functions(dtype):
     check(KEEPING, numbers(dtype, 59), exact=True)
