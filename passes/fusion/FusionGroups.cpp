@@ -279,7 +279,11 @@ FusionVerdict FusionGroups::canFuse(FusionGroup &producer, FusionGroup &consumer
       if (!read.map || it == producerReads.end())
         continue;
       auto &[other, otherMap] = it->second;
-      for (auto [mine, theirs] : llvm::zip(read.map.getResults(), otherMap.getResults())) {
+      // Through the same map, a split dimension for example, all dimensions are the same.
+      AffineMap all = AffineMap::getMultiDimIdentityMap(read.map.getNumDims(), read.map.getContext());
+      bool isSame = read.map == otherMap;
+      for (auto [mine, theirs] :
+           llvm::zip((isSame ? all : read.map).getResults(), (isSame ? all : otherMap).getResults())) {
         auto c = dyn_cast<AffineDimExpr>(mine), p = dyn_cast<AffineDimExpr>(theirs);
         if (!c || !p)
           continue;

@@ -314,3 +314,21 @@ func.func @order(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
   } -> tensor<4x8xf32>
   return %c : tensor<4x8xf32>
 }
+
+// Two reductions of pieces of one tensor: the pieces are the same, so it is read once.
+// CHECK-LABEL: func.func @pieces
+// CHECK: accel.fusion parallel(1) rows(1) {
+// CHECK: linalg.reduce { arith.addf }
+// CHECK: linalg.reduce { arith.maximumf }
+// CHECK: accel.yield
+// CHECK-NOT: accel.fusion
+func.func @pieces(%x: tensor<262144xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %a = accel.view %x by affine_map<(d0, d1) -> (d0 * 32768 + d1)> : tensor<262144xf32> -> tensor<8x32768xf32>
+  %s = linalg.reduce {arith.addf} ins(%a : tensor<8x32768xf32>) outs(%init : tensor<8xf32>) dimensions = [1]
+  %b = accel.view %x by affine_map<(d0, d1) -> (d0 * 32768 + d1)> : tensor<262144xf32> -> tensor<8x32768xf32>
+  %m = linalg.reduce {arith.maximumf} ins(%b : tensor<8x32768xf32>) outs(%init : tensor<8xf32>) dimensions = [1]
+  return %s, %m : tensor<8xf32>, tensor<8xf32>
+}
