@@ -492,7 +492,8 @@ private:
   }
 
   void storeTile(int64_t height, Value row, Value rows, ArrayRef<Value> tile) {
-    bool mathematics = callsMathematics(kernel);
+    bool mathematics = callsMathematics(kernel) || inlinesMathematics(kernel);
+
     int64_t step = mathematics ? std::min<int64_t>(width, nativeLanes()) : width;
     if (IndexEmitter::constantOf(rows) == height && !mathematics && epilogueOps() <= kInlineOps) {
       for (int64_t i = 0; i < height; ++i)

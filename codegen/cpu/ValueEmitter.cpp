@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/fusion/FusionGroups.h"
+#include "passes/schedule/Registers.h"
 
 using namespace mlir;
 
@@ -85,9 +86,7 @@ Value ValueEmitter::evaluate(OpResult result) {
 Value ValueEmitter::multiplyAdd(Value a, Value c, Value sum) {
   if (!isa<FloatType>(getElementTypeOrSelf(sum.getType())))
     return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, a, c));
-  SmallVector<StringRef> features;
-  kernel.getTarget()->getFeatures().split(features, ',');
-  if (llvm::is_contained(features, "+fma"))
+  if (hasFma(kernel.getTarget()->getFeatures()))
     return math::FmaOp::create(b, a, c, sum);
   return arith::AddFOp::create(b, sum, arith::MulFOp::create(b, a, c));
 }

@@ -95,8 +95,9 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
       return TileConfigAttr::get(&getContext(), -1, 1, 1, 1, kGrain, 1);
     const NestLoop &loop = loops.loops()[best];
     bool reduces = loops.numParallel() < loops.loops().size();
-    // Four registers a value hide the latency of a reduction; calls spill every register, so there one is best.
-    int64_t registers = callsMathematics(kernel) ? 1 : reduces ? 4 : 2;
+    // Four registers a value hide the latency of a reduction; calls spill every register, so there one is best. Inline
+    // mathematics needs registers for itself, and has enough to do beside a reduction.
+    int64_t registers = callsMathematics(kernel) ? 1 : reduces && !inlinesMathematics(kernel) ? 4 : 2;
     int64_t vector = nativeVectorBits(features) / 32 * registers;
     if (auto size = dyn_cast<AffineConstantExpr>(loop.size))
       vector = std::min<int64_t>(vector, llvm::PowerOf2Ceil(std::max<int64_t>(size.getValue(), 1)));

@@ -28,12 +28,27 @@ int64_t panelWidth(StringRef features, unsigned bits, std::optional<int64_t> row
   return lanes * registers;
 }
 
-bool callsMathematics(KernelOp kernel) {
+bool isInlineMath(Operation *op, StringRef features) {
+  return isa<math::ExpOp, math::TanhOp, math::ErfOp>(op) && getElementTypeOrSelf(op->getResult(0).getType()).isF32() &&
+         hasFma(features);
+}
+
+bool inlinesMathematics(KernelOp kernel) {
+  StringRef features = kernel.getTarget()->getFeatures();
   return kernel
-      ->walk([](Operation *op) {
+      ->walk(
+          [&](Operation *op) { return isInlineMath(op, features) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+bool callsMathematics(KernelOp kernel) {
+  StringRef features = kernel.getTarget()->getFeatures();
+  return kernel
+      ->walk([&](Operation *op) {
         bool call = isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
                     !isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
-                         math::CopySignOp, math::SqrtOp>(op);
+                         math::CopySignOp, math::SqrtOp>(op) &&
+                    !isInlineMath(op, features);
         return call ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();

@@ -15,6 +15,10 @@ bool hasFma(llvm::StringRef features);
 /// keep as many sums going as hide the latency of adding. Absent sizes are symbolic.
 int64_t panelWidth(llvm::StringRef features, unsigned bits, std::optional<int64_t> rows,
                    std::optional<int64_t> columns);
+/// Whether code generation has instructions for this `math` op of f32 instead of a call, by LLVM's feature string.
+bool isInlineMath(mlir::Operation *op, llvm::StringRef features);
+/// Whether the kernel has such ops.
+bool inlinesMathematics(KernelOp kernel);
 /// Whether the kernel calls functions of VectorMath, which take every register.
 bool callsMathematics(KernelOp kernel);
 

@@ -1,6 +1,6 @@
 // RUN: accel-opt %s --accel-assign-tile-configs="cpu=x86-64-v3 features=+avx,+avx2,+fma" --accel-verify-tile-configs \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,AVX2
-// RUN: accel-opt %s --accel-assign-tile-configs="cpu=x86-64-v4 features=+avx,+avx2,+avx512f" --accel-verify-tile-configs \
+// RUN: accel-opt %s --accel-assign-tile-configs="cpu=x86-64-v4 features=+avx,+avx2,+avx512f,+fma" --accel-verify-tile-configs \
 // RUN:   | FileCheck %s --check-prefixes=CHECK,AVX512
 // RUN: accel-opt %s --accel-assign-tile-configs="cpu=x86-64" | FileCheck %s --check-prefixes=CHECK,SSE
 
@@ -32,6 +32,21 @@ accel.kernel @pointwise(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (tens
 // AVX2-SAME: vector = 8,
 // AVX512-SAME: vector = 16,
 accel.kernel @mathematics(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (tensor<64x256xf32> {accel.layout = #plain})
+    attributes {parallel = 2 : i64, rows = 0 : i64} {
+  %e = tensor.empty() : tensor<64x256xf32>
+  %r = linalg.generic #unary ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) attrs = {accel.loops = array<i64: 0, 1>} {
+  ^bb0(%v: f32, %o: f32):
+    %n = math.log %v : f32
+    linalg.yield %n : f32
+  } -> tensor<64x256xf32>
+  accel.yield %r : tensor<64x256xf32>
+}
+
+// exp is computed in place where multiply-adds fuse, and two of them hide each other's latency.
+// CHECK-LABEL: accel.kernel @inline_mathematics
+// AVX2-SAME: vector = 16,
+// AVX512-SAME: vector = 32,
+accel.kernel @inline_mathematics(%x: tensor<64x256xf32> {accel.layout = #plain}) -> (tensor<64x256xf32> {accel.layout = #plain})
     attributes {parallel = 2 : i64, rows = 0 : i64} {
   %e = tensor.empty() : tensor<64x256xf32>
   %r = linalg.generic #unary ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) attrs = {accel.loops = array<i64: 0, 1>} {
