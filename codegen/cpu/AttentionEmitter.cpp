@@ -332,11 +332,10 @@ private:
       if (yielded(i) == op->getResult(k)) {
         Type element = getElementTypeOrSelf(op->getResult(k).getType());
         auto strides = kernel.resultLayout(i).getStrides().getValue().getResults();
-        bool isOut = k == 0;
-        Value start = index.add(index.mul(batch, expr(strides[0])), index.mul(head, expr(strides[isOut ? 2 : 1])));
-        Value row = expr(strides[isOut ? 1 : 2]);
-        return {elementAt(resultPointers[i], element, start), element, isOut ? row : index.constant(0),
-                isOut ? expr(strides[3]) : row};
+        Value start = index.add(index.mul(batch, expr(strides[0])), index.mul(head, expr(strides[2])));
+        Value base = elementAt(resultPointers[i], element, start), row = expr(strides[1]);
+        // Logarithms are a row of their own: one for each row of the head.
+        return k == 0 ? Matrix{base, element, row, expr(strides[3])} : Matrix{base, element, index.constant(0), row};
       }
     return {};
   }

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "passes/fusion/Contractions.h"
+#include "passes/schedule/KernelLoops.h"
 #include "llvm/ADT/StringSet.h"
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,8 @@ std::string classOf(KernelOp kernel) {
             return op->getName().getStringRef() == "tensor.extract" ? WalkResult::interrupt() : WalkResult::advance();
           })
           .wasInterrupted();
+  if (attentionOf(kernel))
+    return "attention";
   std::string kind = findContraction(kernel.getBody().front()) ? "contraction"
                      : kernel.getRows()                        ? "reduction"
                                                                : "elementwise";

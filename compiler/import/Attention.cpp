@@ -29,7 +29,11 @@ std::string whyNoKernel(const Tensor &q, const Tensor &k, const Tensor &v) {
       return "attention with symbolic or no heads or head sizes";
   if (keyHeads != valueHeads || *heads % *keyHeads)
     return "attention with different numbers of key and value heads";
-  if (q.sizes[0] != k.sizes[0] || q.sizes[0] != v.sizes[0] || k.sizes[2] != v.sizes[2])
+  // Different symbols are equal by a guard: what broadcasts is the constant 1.
+  auto differ = [](const Tensor &a, const Tensor &b, int64_t d) {
+    return a.isUnit(d) != b.isUnit(d) || (a.size(d) && b.size(d) && a.size(d) != b.size(d));
+  };
+  if (differ(q, k, 0) || differ(q, v, 0) || differ(k, v, 2))
     return "attention that broadcasts";
   return {};
 }
@@ -45,14 +49,13 @@ LogicalResult lowerAttention(NodeImporter &n, const Tensor &q, const Tensor &k, 
     maskValue = expandMask(n, *mask, {q.sizes[0], q.sizes[1], q.sizes[2], k.sizes[2]}).value;
   DType compute = q.dtype == DType::F64 ? DType::F64 : DType::F32;
   SmallVector<AffineExpr, 4> outSizes = {q.sizes[0], q.sizes[2], q.sizes[1], v.sizes[3]};
-  SmallVector<AffineExpr, 4> rowSizes = {q.sizes[0], q.sizes[1], q.sizes[2]};
-  auto op =
-      AttentionOp::create(n.b, n.b.getLoc(), n.type(q.dtype, outSizes), n.type(compute, rowSizes), q.value, k.value,
-                          v.value, maskValue, n.b.getF64FloatAttr(*scale), causal ? n.b.getUnitAttr() : UnitAttr());
+  SmallVector<AffineExpr, 4> rowSizes = {q.sizes[0], q.sizes[2], q.sizes[1]};
+  auto op = AttentionOp::create(n.b, n.b.getLoc(), n.type(q.dtype, outSizes), n.type(compute, rowSizes), q.value, k.value, v.value,
+                                maskValue, n.b.getF64FloatAttr(*scale), causal ? n.b.getUnitAttr() : UnitAttr());
   Tensor out{op.getOut(), q.dtype, outSizes};
   SmallVector<Tensor> results = {n.permute(out, {0, 2, 1, 3})};
   if (n.hasResult(1))
-    results.push_back({op.getLogsumexp(), compute, rowSizes});
+    results.push_back(n.permute({op.getLogsumexp(), compute, rowSizes}, {0, 2, 1}));
   return n.yield(results);
 }
 

@@ -211,7 +211,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "mask " << typeOf(getMask()) << " doesn't fit queries " << q << " and keys " << k;
   if (!fits(typeOf(getOut()), {batch, rows, heads, v.getDimSize(3)}))
     return emitOpError() << "yields " << typeOf(getOut()) << " for queries " << q << " and values " << v;
-  if (!fits(typeOf(getLogsumexp()), {batch, heads, rows}))
+  if (!fits(typeOf(getLogsumexp()), {batch, rows, heads}))
     return emitOpError() << "yields logarithms " << typeOf(getLogsumexp()) << " for queries " << q;
   return success();
 }

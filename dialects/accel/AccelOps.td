@@ -133,12 +133,13 @@ def Accel_AttentionOp : Accel_Op<"attention", [Pure, OwnKernel]> {
     query heads. `mask`, `[B, H, L, S]`, is added to the scores or, if it is of i1, says which of them count; `causal` leaves out
     columns behind the row's number. A row without scores gives zeros. H, G, E and V are static.
 
-    `out` is `[B, L, H, V]`, which is how eager lays it out; `logsumexp` is `[B, H, L]`, in f64 for f64 and in f32 for all else.
+    `out` is `[B, L, H, V]` and `logsumexp` `[B, L, H]`, as they lie in memory in eager where queries come from a linear layer;
+    logarithms are in f64 for f64 and in f32 for all else.
 
     ```mlir
     %out, %logsumexp = accel.attention %q, %k, %v scale(1.250000e-01 : f64) causal
         : (tensor<2x12x128x64xf32>, tensor<2x12x128x64xf32>, tensor<2x12x128x64xf32>)
-          -> (tensor<2x128x12x64xf32>, tensor<2x12x128xf32>)
+          -> (tensor<2x128x12x64xf32>, tensor<2x128x12xf32>)
     ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,

@@ -163,11 +163,8 @@ AffineExpr SymbolicSizes::sizeOf(Value tensor, unsigned dim) {
     return exprOf(scan.getSizes()[dynamic]);
   if (auto scatter = dyn_cast<ScatterOp>(def))
     return exprOf(scatter.getSizes()[dynamic]);
-  if (auto attention = dyn_cast<AttentionOp>(def)) {
-    if (tensor == attention.getLogsumexp())
-      return sizeOf(attention.getQuery(), dim);
+  if (auto attention = dyn_cast<AttentionOp>(def))
     return sizeOf(dim == 3 ? attention.getValue() : attention.getQuery(), dim == 1 ? 2 : dim == 2 ? 1 : dim);
-  }
   if (auto fusion = dyn_cast<FusionOp>(def))
     return sizeOf(fusion.getBody().front().getTerminator()->getOperand(cast<OpResult>(tensor).getResultNumber()), dim);
   if (auto call = dyn_cast<AtenCallOp>(def)) {

@@ -1,175 +1,200 @@
-"""Attention in one kernel: values against f64, masks, layouts, gradients, and memory."""
+"""Attention against eager: sizes, masks, grouped heads, layouts, changing sizes, gradients and memory."""
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
-import textwrap
 
 import pytest
 import torch
-from compare import BF16, F16, F32, F64, assert_layout, values
-from torch.nn import functional
+import torch.nn.functional as F
+from compare import BF16, BOOL, F16, F32, FLOATS, assert_native, assert_same, check, check_gradients, values
 
 import torch_accel
 
-# A softmax of f32 is off by the rounding of the scores, which grow with the head size; half precision by its own.
-ERRORS = {F32: 1e-5, F64: 1e-12, BF16: 2.0**-6, F16: 2.0**-9}
+pytestmark = pytest.mark.compiler
+
+INF, NAN = math.inf, math.nan
+
+# B, H, key heads, L, S, E, V: one row, a few, less than a register, more than a block; E and V of no round number.
+SIZES = (
+    (1, 2, 2, 1, 100, 64, 64),
+    (2, 2, 1, 2, 37, 20, 20),
+    (1, 2, 2, 5, 7, 8, 8),
+    (1, 2, 1, 17, 17, 13, 13),
+    (2, 3, 3, 33, 65, 64, 64),
+    (2, 4, 2, 130, 300, 80, 80),
+    (1, 1, 1, 197, 129, 128, 128),
+    (1, 2, 2, 64, 256, 1, 1),
+    (1, 1, 1, 70, 1, 3, 3),
+)
 
 
-def heads(batch, number, length, size, dtype=F32, seed=0):
-    """[batch, number, length, size], as a view of [batch, length, number, size] like in a transformer."""
-    return values(dtype, batch, length, number, size, seed=seed).transpose(1, 2)
+def inputs(dtype, batch, heads, key_heads, rows, columns, depth, width):
+    sizes = ((heads, rows, depth), (key_heads, columns, depth), (key_heads, columns, width))
+    return [values(dtype, batch, *size, seed=k) for k, size in enumerate(sizes)]
 
 
-def compare(q, k, v, mask=None, *, causal=False, scale=None, native=True, dynamic=False, run=None):
-    def attention(q, k, v, mask):
-        return functional.scaled_dot_product_attention(
-            q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
-        )
+def masks(dtype, batch, heads, rows, columns):
+    boolean = values(BOOL, batch, 1, rows, columns)
+    boolean[:, :, 0] = False  # a row without keys
+    padding = torch.zeros(batch, 1, 1, columns).masked_fill(values(BOOL, batch, 1, 1, columns), -INF).to(dtype)
+    return {
+        "Boolean": boolean,
+        "of keys": values(BOOL, batch, 1, 1, columns),
+        "of rows": values(dtype, rows, 1).expand(rows, columns),
+        "added": values(dtype, 1, heads, rows, columns),
+        "padding": padding,
+        "swapped": values(dtype, columns, rows).t(),
+    }
 
+
+def attention(q, k, v, mask=None, causal=False, scale=None):
+    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=True)
+
+
+PLAIN = {
+    "plain": attention,
+    "causal": lambda q, k, v: attention(q, k, v, causal=True),
+    "scale": lambda q, k, v: attention(q, k, v, scale=0.25),
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_attention(sizes, dtype):
+    batch, heads, _, rows, columns, *_ = sizes
+    given = masks(dtype, batch, heads, rows, columns)
+    cases = PLAIN | {
+        name: lambda q, k, v, *masks, i=i: attention(q, k, v, masks[i]) for i, name in enumerate(given)
+    }
+    check(cases, *inputs(dtype, *sizes), *given.values())
+
+
+@pytest.mark.parametrize("target", ["cpu:x86-64-v3", "cpu:x86-64"])
+def test_narrower_registers(target, monkeypatch):
+    monkeypatch.setenv("ACCEL_TARGET", target)
+    for sizes in SIZES[:6]:
+        check(PLAIN, *inputs(F32, *sizes))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_both_results(dtype):
+    op = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
+    for sizes in ((2, 3, 3, 33, 65, 64, 64), (1, 2, 2, 1, 40, 16, 16)):
+        check({"plain": op, "causal": lambda q, k, v: op(q, k, v, 0.0, True)}, *inputs(dtype, *sizes))
+
+
+@pytest.mark.parametrize("rows", [1, 20])
+def test_nan_and_infinity(rows):
+    q, k, v = inputs(F32, 1, 2, 2, rows, 50, 16, 16)
+    for what, bad in (("query", (NAN, 3)), ("key", (NAN, 0)), ("key", (INF, 0)), ("value", (NAN, 1)), ("value", (INF, 2))):
+        tensors = {"query": q.clone(), "key": k.clone(), "value": v.clone()}
+        tensors[what][0, 1, min(bad[1], rows - 1) if what == "query" else 7, 2] = bad[0]
+        torch._dynamo.reset()  # the same graph again
+        check({"plain": attention}, *tensors.values())
+
+
+def test_large_scores():
+    """The maximum that grows from step to step scales the sums down to nothing."""
+    q, k, v = inputs(F32, 1, 1, 1, 40, 500, 16, 16)
+    growth = torch.linspace(0, 40, 500)[:, None]
+    cases = {"growing": lambda q, k, v, by: attention(q, k * by, v), "falling": lambda q, k, v, by: attention(q, k * (40 - by), v)}
+    check(cases, q, k, v, growth)
+
+
+def test_no_elements():
+    for sizes in ((0, 2, 2, 4, 4, 8, 8), (1, 2, 2, 0, 4, 8, 8)):
+        check({"plain": attention}, *inputs(F32, *sizes))
+
+
+def test_other_layouts():
+    """Heads side by side in memory, as linear layers give them; a packed product; keys and values the other way round."""
+    packed = values(F32, 2, 30, 3, 4, 32)
+    check(PLAIN, *[packed[:, :, i].transpose(1, 2) for i in range(3)])
+    q, k, v = inputs(F32, 2, 4, 4, 30, 50, 32, 32)
+    swapped = [t.transpose(2, 3).contiguous().transpose(2, 3) for t in (q, k, v)]
+    check(PLAIN, *swapped)
+    # Keys 4 KiB apart fall on the same lines of a cache.
+    wide = [values(F32, 1, 70, 16, 64, seed=k).transpose(1, 2) for k in range(3)]
+    check(PLAIN, *wide)
+
+    def packed_layer(x):
+        q, k, v = (x[:, :, i].transpose(1, 2) for i in range(3))
+        return attention(q, k, v).transpose(1, 2).reshape(2, 30, 128) * 2
+
+    check({"layer": packed_layer}, packed)
+
+
+def layer(q, k, v, mask=None, causal=False):
+    """As models have it: the numbers of heads and their sizes are constants, all others change."""
+    q, k, v = (x.view(x.shape[0], x.shape[1], heads, 64).transpose(1, 2) for x, heads in ((q, 4), (k, 2), (v, 2)))
+    return attention(q, k, v, mask, causal)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_changing_sizes(dtype):
+    # Dynamo's limit of compilations counts for one function.
+    variants = {
+        "plain": lambda q, k, v, mask: layer(q, k, v),
+        "causal": lambda q, k, v, mask: layer(q, k, v, None, True),
+        "mask": lambda q, k, v, mask: layer(q, k, v, mask),
+        "mask of rows": lambda q, k, v, mask: layer(q, k, v, mask[:, :, :1]),
+    }
+    compiled = {n: torch.compile(f, backend="accel", dynamic=True, fullgraph=True) for n, f in variants.items()}
     torch_accel.reset_reports()
-    if run is None:
-        torch._dynamo.reset()
-        run = torch.compile(attention, backend="accel", fullgraph=True, dynamic=dynamic)
-    with torch.no_grad():
-        got, want = run(q, k, v, mask), attention(q, k, v, mask)
-        wide = mask.double() if mask is not None and mask.is_floating_point() else mask
-        truth = attention(q.double(), k.double(), v.double(), wide)
-    if native and torch_accel.reports():
-        (report,) = torch_accel.reports()
-        assert report.nodes["library"] == report.nodes["fallback"] == 0, report.library + report.fallbacks
-    assert_layout(got, want, "attention")
-    if got.numel():
-        assert torch.equal(got.isnan(), want.isnan())
-        difference = (got.double() - truth).nan_to_num().abs().max().item()
-        assert difference <= ERRORS[q.dtype] * truth.nan_to_num().abs().max().item()
-    return run
+    for batch, rows, columns in ((2, 40, 30), (3, 1, 100), (1, 5, 129), (5, 200, 64), (2, 8, 1)):
+        q, k, v = (values(dtype, batch, *size, seed=i) for i, size in enumerate(((rows, 256), (columns, 128), (columns, 128))))
+        mask = values(dtype, batch, 1, rows, columns)
+        given, truth = (q, k, v, mask), [x.double() for x in (q, k, v, mask)]
+        for name, run in compiled.items():
+            assert_same(run(*given), variants[name](*given), f"{name} {(batch, rows, columns)}", variants[name](*truth))
+    assert_native()
+    assert not any(report.nodes["library"] for report in torch_accel.reports())
 
 
-@pytest.mark.parametrize(("length", "keys"), [(1, 1), (1, 100), (3, 7), (16, 16), (33, 65), (100, 31), (130, 257)])
-@pytest.mark.parametrize("size", [1, 8, 64, 80])
-@pytest.mark.parametrize("causal", [False, True])
-def test_sizes(length, keys, size, causal):
-    compare(heads(2, 3, length, size), heads(2, 3, keys, size, seed=1), heads(2, 3, keys, size, seed=2), causal=causal)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_gradients(dynamic):
+    q, k, v = inputs(F32, 2, 3, 3, 33, 40, 16, 16)
+    check_gradients(attention, q, k, v, dynamic=dynamic)
+    check_gradients(lambda q, k, v: attention(q, k, v, causal=True), q, k, v, dynamic=dynamic)
 
 
-def test_values_of_another_size():
-    compare(heads(1, 2, 20, 16), heads(1, 2, 30, 16, seed=1), heads(1, 2, 30, 40, seed=2), native=False)
+def test_is_one_kernel():
+    torch_accel.reset_reports()
+    # Laid out as eager's result, which is laid out as the queries.
+    q, k, v = (x.transpose(1, 2) for x in inputs(F16, 1, 300, 300, 2, 2, 16, 16))
+    torch.compile(attention, backend="accel")(q, k, v)
+    (report,) = torch_accel.reports()
+    assert report.nodes["library"] == 0
+    assert [kernel["class"] for kernel in report.kernels] == ["attention"]
 
 
-@pytest.mark.parametrize("dtype", [F64, BF16, F16])
-def test_types(dtype):
-    compare(*(heads(2, 3, 50, 32, dtype, seed) for seed in range(3)))
-    compare(*(heads(2, 3, 50, 32, dtype, seed) for seed in range(3)), causal=True)
+MEMORY = """
+import resource, torch, torch_accel
+def peak(run):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+def written_out(q, k, v):
+    return torch.softmax(q @ k.transpose(2, 3) / 8, -1) @ v
+def attention(x):
+    q, k, v = x.view(1, x.shape[1], 3, 2, 64).permute(2, 0, 3, 1, 4)
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v), q, k, v
+run = torch.compile(attention, backend="accel", dynamic=True)
+with torch.no_grad():
+    for size in (96, 160):
+        run(torch.randn(1, size, 384))
+    x = torch.randn(1, 4096, 384)
+    own = peak(lambda: run(x))
+    assert not any(report.nodes["library"] for report in torch_accel.reports())
+    print(own, peak(lambda: written_out(*attention(x)[1:])))
+"""
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 20, 40), (2, 1, 20, 40), (1, 1, 20, 40), (20, 40), (2, 3, 1, 40)])
-def test_masks(shape):
-    q, k, v = heads(2, 3, 20, 16), heads(2, 3, 40, 16, seed=1), heads(2, 3, 40, 16, seed=2)
-    compare(q, k, v, values(F32, *shape))
-    compare(q, k, v, values(torch.bool, *shape, seed=3))
-
-
-def test_rows_without_a_key():
-    q, k, v = heads(1, 2, 20, 16), heads(1, 2, 40, 16, seed=1), heads(1, 2, 40, 16, seed=2)
-    mask = torch.zeros(20, 40)
-    mask[3], mask[7, 5:] = float("-inf"), float("-inf")
-    compare(q, k, v, mask)
-
-
-def test_scale():
-    compare(*(heads(1, 2, 30, 16, seed=seed) for seed in range(3)), scale=0.7)
-
-
-@pytest.mark.parametrize("groups", [1, 2, 4])
-def test_query_heads_share_keys(groups):
-    compare(heads(2, 8, 20, 16), heads(2, groups, 30, 16, seed=1), heads(2, groups, 30, 16, seed=2))
-
-
-def test_layouts():
-    contiguous = [values(F32, 2, 3, 40, 16, seed=seed) for seed in range(3)]
-    compare(*contiguous)
-    compare(*(x[:, :, ::2, :] for x in contiguous))
-    # PyTorch takes this one apart itself.
-    compare(*(x.transpose(2, 3).contiguous().transpose(2, 3) for x in contiguous), native=False)
-    together = values(F32, 2, 40, 3, 3, 16).permute(2, 0, 3, 1, 4)
-    compare(*together.unbind(0))
-
-
-def test_large_scores_do_not_overflow():
-    q, k, v = (heads(1, 2, 40, 16, seed=seed) for seed in range(3))
-    compare(q * 100, k * 100, v)
-
-
-def test_nan_and_infinity_reach_their_rows():
-    q, k, v = (heads(1, 2, 40, 16, seed=seed).clone() for seed in range(3))
-    q[0, 1, 3, 5] = float("nan")
-    compare(q, k, v)
-    v[0, 0, 7, 2] = float("nan")
-    compare(q, k, v)
-
-
-@pytest.mark.parametrize("shape", [(0, 2, 5, 7), (1, 2, 0, 7)])
-def test_no_elements(shape):
-    batch, number, length, keys = shape
-    compare(
-        heads(batch, number, length, 8),
-        heads(batch, number, keys, 8, seed=1),
-        heads(batch, number, keys, 8, seed=2),
-        native=False,
-    )
-
-
-def test_one_compile_serves_many_lengths():
-    run = None
-    for length, keys in ((20, 40), (33, 65), (130, 50)):
-        q, k, v = heads(2, 3, length, 16), heads(2, 3, keys, 16, seed=1), heads(2, 3, keys, 16, seed=2)
-        for tensor in (q, k, v):
-            torch._dynamo.mark_dynamic(tensor, 2)
-        run = compare(q, k, v, native=False, run=run)
-
-
-def test_gradients():
-    def attention(q, k, v):
-        return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-
-    inputs = [heads(2, 3, 30, 16, seed=seed) for seed in range(3)]
-    results = []
-    for run in (torch.compile(attention, backend="accel"), attention):
-        leaves = [x.clone().requires_grad_() for x in inputs]
-        out = run(*leaves)
-        out.backward(values(F32, *out.shape, seed=9))
-        results.append([out.detach(), *(x.grad for x in leaves)])
-    for got, want in zip(*results, strict=True):
-        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
-
-
-def test_memory_grows_with_the_sequence_not_its_square():
-    """At sequence 4096 less than a tenth of the written-out form's, whose scores alone are 64 MiB a head."""
-    script = """
-        import resource, sys, torch
-        from torch.nn import functional
-        torch.set_num_threads(2)
-        q, k, v = (torch.randn(1, 4, 4096, 64) for _ in range(3))
-        if sys.argv[1] == "fused":
-            run = torch.compile(functional.scaled_dot_product_attention, backend="accel")
-        else:
-            run = lambda q, k, v: (q @ k.transpose(2, 3) / 8).softmax(-1) @ v
-        with torch.no_grad():
-            # Compiling takes memory of its own: the kernel is made at a length that needs little.
-            for length in (64, 128, 4096):
-                args = [x[:, :, :length].contiguous() for x in (q, k, v)]
-                for x in args:
-                    torch._dynamo.mark_dynamic(x, 2)
-                if length == 4096:
-                    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-                run(*args)
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-    """
-    grown = {}
-    for form in ("fused", "written out"):
-        command = [sys.executable, "-c", textwrap.dedent(script), form]
-        grown[form] = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert grown["written out"] > 4 * 64 * 1024  # KiB
-    assert grown["fused"] < grown["written out"] / 10
+def test_memory():
+    """At sequence 4096, less than a tenth of what the written-out form takes."""
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    own, other = map(int, done.stdout.split())
+    assert own * 10 < other, f"{own} KiB against {other} KiB"
