@@ -40,6 +40,7 @@ void buildPhase(Phase phase, OpPassManager &passes, const TargetDescription &tar
   case Phase::Graph:
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
+    passes.addNestedPass<func::FuncOp>(createFormAttentionPass());
     passes.addNestedPass<func::FuncOp>(createChooseConvolutionsPass(
         ChooseConvolutionsPassOptions{target.features, options.contractions, options.constantWeights}));
     passes.addNestedPass<func::FuncOp>(createChooseContractionsPass(

@@ -557,11 +557,12 @@ private:
     });
   }
 
-  /// 1 / total, and 1 where no key counts.
+  /// 1 / total, and 1 where no key counts; a plain softmax of no key at all has no sum that could be zero.
   Value quotientOf(Value total, int64_t count) {
-    Value one = constant(1, count);
-    Value divisor = arith::SelectOp::create(b, isEqual(total, constant(0, count)), one, total);
-    return arith::DivFOp::create(b, one, divisor);
+    Value one = constant(1, count), isEmpty = isEqual(total, constant(0, count));
+    if (op.getPlain())
+      isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, numKeys, index.constant(0));
+    return arith::DivFOp::create(b, one, arith::SelectOp::create(b, isEmpty, one, total));
   }
   Value logarithmOf(Value most, Value total) { return arith::AddFOp::create(b, most, math::LogOp::create(b, total)); }
 

@@ -131,7 +131,8 @@ def Accel_AttentionOp : Accel_Op<"attention", [Pure, OwnKernel]> {
   let description = [{
     `query` is `[B, H, L, E]`, `key` `[B, G, S, E]` and `value` `[B, G, S, V]`, where G divides H: each key head serves H / G
     query heads. `mask`, `[B, H, L, S]`, is added to the scores or, if it is of i1, says which of them count; `causal` leaves out
-    columns behind the row's number. A row without scores gives zeros. H, G, E and V are static.
+    columns behind the row's number. A row whose scores are all left out gives zeros or, if the softmax is `plain`, NaN. H, G, E
+    and V are static.
 
     `out` is `[B, L, H, V]` and `logsumexp` `[B, L, H]`, as they lie in memory in eager where queries come from a linear layer;
     logarithms are in f64 for f64 and in f32 for all else.
@@ -143,10 +144,12 @@ def Accel_AttentionOp : Accel_Op<"attention", [Pure, OwnKernel]> {
     ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
-                       Optional<AnyRankedTensor>:$mask, F64Attr:$scale, UnitAttr:$causal);
+                       Optional<AnyRankedTensor>:$mask, F64Attr:$scale, UnitAttr:$causal,
+                       UnitAttr:$plain);
   let results = (outs AnyRankedTensor:$out, AnyRankedTensor:$logsumexp);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? `scale` `(` $scale `)` (`causal` $causal^)? attr-dict `:`
+    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? `scale` `(` $scale `)` (`causal` $causal^)? (`plain` $plain^)?
+    attr-dict `:`
     functional-type(operands, results)
   }];
   let hasVerifier = 1;

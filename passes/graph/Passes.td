@@ -3,6 +3,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FormAttentionPass : Pass<"accel-form-attention", "mlir::func::FuncOp"> {
+  let summary = "makes a product, a softmax and another product one accel.attention";
+  let description = [{
+    The scores may be scaled, then one mask added to them or -inf chosen where a Boolean one says so. Nothing else may read them or
+    the softmax. Casts in between are left out: the kernel computes in f32 at least.
+
+    ```mlir
+    %s = linalg.batch_matmul ins(%q, %kt : …) …
+    %x = linalg.generic … { arith.mulf %in, %scale }
+    %m = linalg.reduce { arith.maximumf } ins(%x : …) … dimensions = [2]
+    %d = linalg.generic … ins(%x, %m : …) { arith.subf }
+    %e = linalg.generic … ins(%d : …) { math.exp }
+    %t = linalg.reduce { arith.addf } ins(%e : …) … dimensions = [2]
+    %p = linalg.generic … ins(%e, %t : …) { arith.divf }
+    %r = linalg.batch_matmul ins(%p, %v : …) …
+    // becomes
+    %out, %logsumexp = accel.attention %q4, %k4, %v4 scale(…) plain
+    ```
+  }];
+  let dependentDialects = ["accel::AccelDialect", "mlir::affine::AffineDialect", "mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect"];
+}
+
 def ChooseContractionsPass : Pass<"accel-choose-contractions", "mlir::func::FuncOp"> {
   let summary = "gives each contraction a kernel of ours or PyTorch's library";
   let description = [{
