@@ -476,7 +476,7 @@ private:
 
   /// Rows along the lanes: the score of the step's key `number`, or -inf where it doesn't count.
   Value masked(Value score, Value number) {
-    Value hidden = constant(-INFINITY, width);
+    Value hidden = hiddenScore(width);
     if (isMaskPerRow) {
       Value entry = loadVector(scratchPointer(maskAt), number, width);
       score = maskRows.element.isInteger(1)
@@ -497,7 +497,13 @@ private:
     Value visible = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
                                           arith::ConstantOp::create(b, b.getI32VectorAttr(laneNumbers)),
                                           memory.splat(least, width));
-    return arith::SelectOp::create(b, visible, score, hidden);
+    return arith::SelectOp::create(b, visible, score, constant(-INFINITY, width));
+  }
+
+  /// What a Boolean mask puts in place of a score.
+  Value hiddenScore(int64_t count) {
+    std::optional<APFloat> hidden = op.getHidden();
+    return constant(hidden ? hidden->convertToDouble() : -INFINITY, count);
   }
 
   /// The mask's part for the panel and the step, keys as rows; a Boolean one as 0 and -inf.
@@ -650,8 +656,9 @@ private:
           Value score = products[0], hidden = constant(-INFINITY, native);
           if (mask) {
             Value entry = loadRow(maskRows, row, index.add(first, i), native, exists);
-            score = maskRows.element.isInteger(1) ? arith::SelectOp::create(b, entry, score, hidden).getResult()
-                                                  : arith::AddFOp::create(b, score, entry);
+            score = maskRows.element.isInteger(1)
+                        ? arith::SelectOp::create(b, entry, score, hiddenScore(native)).getResult()
+                        : arith::AddFOp::create(b, score, entry);
           }
           score = arith::SelectOp::create(b, exists, score, hidden);
           storeAt(score, weights, i, native);

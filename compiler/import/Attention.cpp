@@ -50,8 +50,9 @@ LogicalResult lowerAttention(NodeImporter &n, const Tensor &q, const Tensor &k, 
   DType compute = q.dtype == DType::F64 ? DType::F64 : DType::F32;
   SmallVector<AffineExpr, 4> outSizes = {q.sizes[0], q.sizes[2], q.sizes[1], v.sizes[3]};
   SmallVector<AffineExpr, 4> rowSizes = {q.sizes[0], q.sizes[2], q.sizes[1]};
-  auto op = AttentionOp::create(n.b, n.b.getLoc(), n.type(q.dtype, outSizes), n.type(compute, rowSizes), q.value, k.value, v.value,
-                                maskValue, n.b.getF64FloatAttr(*scale), causal ? n.b.getUnitAttr() : UnitAttr());
+  auto op = AttentionOp::create(n.b, n.type(q.dtype, outSizes), n.type(compute, rowSizes), q.value, k.value, v.value,
+                                maskValue, n.b.getF64FloatAttr(*scale), causal ? n.b.getUnitAttr() : UnitAttr(),
+                                UnitAttr(), FloatAttr());
   Tensor out{op.getOut(), q.dtype, outSizes};
   SmallVector<Tensor> results = {n.permute(out, {0, 2, 1, 3})};
   if (n.hasResult(1))

@@ -130,7 +130,8 @@ def Accel_AttentionOp : Accel_Op<"attention", [Pure, OwnKernel]> {
   let summary = "softmax(query keyᵀ · scale + mask) value";
   let description = [{
     `query` is `[B, H, L, E]`, `key` `[B, G, S, E]` and `value` `[B, G, S, V]`, where G divides H: each key head serves H / G
-    query heads. `mask`, `[B, H, L, S]`, is added to the scores or, if it is of i1, says which of them count; `causal` leaves out
+    query heads. `mask`, `[B, H, L, S]`, is added to the scores or, if it is of i1, says which of them count: the others become
+    `hidden`, -inf unless it says otherwise. `causal` leaves out
     columns behind the row's number. A row whose scores are all left out gives zeros or, if the softmax is `plain`, NaN. H, G, E
     and V are static.
 
@@ -145,10 +146,10 @@ def Accel_AttentionOp : Accel_Op<"attention", [Pure, OwnKernel]> {
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
                        Optional<AnyRankedTensor>:$mask, F64Attr:$scale, UnitAttr:$causal,
-                       UnitAttr:$plain);
+                       UnitAttr:$plain, OptionalAttr<F64Attr>:$hidden);
   let results = (outs AnyRankedTensor:$out, AnyRankedTensor:$logsumexp);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? `scale` `(` $scale `)` (`causal` $causal^)? (`plain` $plain^)?
+    $query `,` $key `,` $value (`mask` `(` $mask^ `)`)? (`hidden` `(` $hidden^ `)`)? `scale` `(` $scale `)` (`causal` $causal^)? (`plain` $plain^)?
     attr-dict `:`
     functional-type(operands, results)
   }];

@@ -73,6 +73,8 @@ std::optional<HeadIndex> splitHeads(AffineExpr expr, int64_t heads, ArrayRef<int
   bool hasHead = false;
   while (!pending.empty()) {
     AffineExpr term = pending.pop_back_val();
+    if (term == getAffineConstantExpr(0, ctx))
+      continue;
     auto binary = dyn_cast<AffineBinaryOpExpr>(term);
     if (binary && term.getKind() == AffineExprKind::Add) {
       pending.append({binary.getRHS(), binary.getLHS()});
@@ -109,16 +111,11 @@ public:
     if (!isFilledWith(product.getDpsInits()[0], isZero))
       return "the second product doesn't start from zeros";
     Value weights = product.getDpsInputs()[0];
-    if (auto merge = take<ReshapeOp>(weights))
-      weights = merge.getSource();
-    auto type = cast<RankedTensorType>(weights.getType());
-    rank = type.getRank();
-    if (rank != 3 && rank != 4)
-      return "weights of another rank";
-    if (rank == 4 && !isMerged(type, cast<RankedTensorType>(product.getDpsInputs()[0].getType())))
-      return "weights that are not merged heads";
-    if (rank == 3 && weights != product.getDpsInputs()[0])
-      return "weights of another shape";
+    if (Value split = withHeads(weights)) {
+      taken.insert(weights.getDefiningOp());
+      weights = split;
+    }
+    rank = cast<RankedTensorType>(weights.getType()).getRank();
 
     // The softmax.
     auto quotient = skipCasts(weights);
@@ -162,8 +159,10 @@ public:
           value = operand(b, product.getDpsInputs()[1], columns, width, false);
     Type element = getElementTypeOrSelf(product.getType(0));
     Type compute = element.isF64() ? element : Type(b.getF32Type());
-    auto op = AttentionOp::create(b, typeOf(element, {batch, rows, heads, width}), typeOf(compute, {batch, rows, heads}),
-                                  query, key, value, makeMask(b), b.getF64FloatAttr(scale), UnitAttr(), b.getUnitAttr());
+    auto op =
+        AttentionOp::create(b, typeOf(element, {batch, rows, heads, width}), typeOf(compute, {batch, rows, heads}),
+                            query, key, value, makeMask(b), b.getF64FloatAttr(scale), UnitAttr(), b.getUnitAttr(),
+                            hidden && *hidden != -INFINITY ? b.getF64FloatAttr(*hidden) : FloatAttr());
     for (Operation *user : llvm::make_early_inc_range(product->getUsers())) {
       // A view that splits the heads again reads the result as it lies.
       auto view = dyn_cast<ViewOp>(user);
@@ -171,9 +170,9 @@ public:
       auto index = view ? splitHeads(view.getMap().getResult(0), headCount(), shape) : std::nullopt;
       if (!index)
         continue;
-      AffineMap map = AffineMap::get(shape.size(), view.getMap().getNumSymbols(),
-                                     {index->batch, view.getMap().getResult(1), index->head, view.getMap().getResult(2)},
-                                     ctx);
+      AffineMap map =
+          AffineMap::get(shape.size(), view.getMap().getNumSymbols(),
+                         {index->batch, view.getMap().getResult(1), index->head, view.getMap().getResult(2)}, ctx);
       view.getSourceMutable().assign(op.getOut());
       view.setMapAttr(AffineMapAttr::get(map));
     }
@@ -204,9 +203,25 @@ private:
     return readsAll(op, 0) && op.getIndexingMapsArray()[1] == AffineMap::get(rank, 0, outer, ctx);
   }
 
-  bool isMerged(RankedTensorType split, RankedTensorType merged) {
-    return merged.getRank() == 3 && split.getDimSize(2) == merged.getDimSize(1) &&
-           split.getDimSize(3) == merged.getDimSize(2);
+  /// [B, H, ...] that [B * H, ...] was merged from, by a reshape or, where either is 1, by a view.
+  Value withHeads(Value merged) {
+    auto view = merged.getDefiningOp<ViewOp>();
+    auto reshape = merged.getDefiningOp<ReshapeOp>();
+    if (!view && !reshape)
+      return nullptr;
+    Value source = view ? view.getSource() : reshape.getSource();
+    auto type = cast<RankedTensorType>(source.getType()), mergedType = cast<RankedTensorType>(merged.getType());
+    if (type.getRank() != 4 || type.getShape().drop_front(2) != mergedType.getShape().drop_front(1))
+      return nullptr;
+    if (reshape)
+      return source;
+    AffineExpr d[3], zero = getAffineConstantExpr(0, ctx);
+    for (int i = 0; i < 3; ++i)
+      d[i] = getAffineDimExpr(i, ctx);
+    AffineMap map = view.getMap();
+    bool oneBatch = type.getDimSize(0) == 1 && map == AffineMap::get(3, 0, {zero, d[0], d[1], d[2]}, ctx);
+    bool oneHead = type.getDimSize(1) == 1 && map == AffineMap::get(3, 0, {d[0], zero, d[1], d[2]}, ctx);
+    return oneBatch || oneHead ? source : Value();
   }
 
   /// The op that computes the value, pointwise; ops that only cast are passed by.
@@ -222,16 +237,30 @@ private:
     return nullptr;
   }
 
+  /// Whether the scores are among what the value is computed from, pointwise.
+  static bool leadsToProduct(Value value, int depth = 0) {
+    Operation *def = value.getDefiningOp();
+    if (auto view = dyn_cast_or_null<ViewOp>(def))
+      return leadsToProduct(view.getSource(), depth);
+    auto op = dyn_cast_or_null<linalg::GenericOp>(def);
+    constexpr int kMaxOps = 8;
+    return isa_and_nonnull<linalg::BatchMatmulOp>(def) ||
+           (op && isPointwise(op) && depth < kMaxOps &&
+            llvm::any_of(op.getDpsInputs(), [&](Value input) { return leadsToProduct(input, depth + 1); }));
+  }
+
   /// From the logits up to the first product: masks, then scales.
   std::string matchScores(Value value) {
     while (linalg::GenericOp op = value.getDefiningOp<linalg::GenericOp>()) {
       taken.insert(op);
-      if (!isPointwise(op) || !readsAll(op, 0))
+      auto inputs = llvm::to_vector(op.getDpsInputs());
+      auto *found = llvm::find_if(inputs, [](Value input) { return leadsToProduct(input); });
+      unsigned score = found - inputs.begin();
+      if (!isPointwise(op) || found == inputs.end() || !readsAll(op, score))
         return "scores that are not pointwise";
-      bool matches = op.getNumDpsInputs() == 1 ? matchScale(op) : op.getNumDpsInputs() == 2 && matchMask(op);
-      if (!matches)
+      if (!matchScale(op, score) && !matchMask(op, score))
         return "scores that are more than scaled and masked";
-      value = op.getDpsInputs()[0];
+      value = *found;
     }
     if (rank == 4) {
       split = take<ViewOp>(value);
@@ -245,45 +274,62 @@ private:
                : "no first product";
   }
 
-  bool matchScale(linalg::GenericOp op) {
-    if (isInput(op, op.getBody()->getTerminator()->getOperand(0), 0))
+  /// The number that an operand in the body always is: a constant, or an element of a tensor filled with one.
+  static std::optional<double> numberOf(linalg::GenericOp op, Value bodyOperand) {
+    bodyOperand = withoutCasts(bodyOperand);
+    if (auto argument = dyn_cast<BlockArgument>(bodyOperand); argument && argument.getOwner() == op.getBody()) {
+      auto fill = op->getOperand(argument.getArgNumber()).getDefiningOp<linalg::GenericOp>();
+      if (!isPointwise(fill) || fill.getNumDpsInputs() != 0)
+        return std::nullopt;
+      bodyOperand = withoutCasts(fill.getBody()->getTerminator()->getOperand(0));
+    }
+    APFloat number(0.0);
+    return matchPattern(bodyOperand, m_ConstantFloat(&number)) ? std::optional(number.convertToDouble()) : std::nullopt;
+  }
+
+  bool matchScale(linalg::GenericOp op, unsigned score) {
+    Value yielded = op.getBody()->getTerminator()->getOperand(0);
+    if (isInput(op, yielded, score))
       return true;
     auto multiply = onlyOp<arith::MulFOp>(op);
     auto divide = onlyOp<arith::DivFOp>(op);
     if (!multiply && !divide)
       return false;
     Value left = multiply ? multiply.getLhs() : divide.getLhs(), right = multiply ? multiply.getRhs() : divide.getRhs();
-    if (multiply && !isInput(op, left, 0))
+    if (multiply && !isInput(op, left, score))
       std::swap(left, right);
-    APFloat factor(0.0);
-    if (!isInput(op, left, 0) || !matchPattern(right, m_ConstantFloat(&factor)))
+    std::optional<double> number = numberOf(op, right);
+    if (!isInput(op, left, score) || !number)
       return false;
-    double number = factor.convertToDouble();
-    scale = multiply ? scale * number : scale / number;
+    scale = multiply ? scale * *number : scale / *number;
     return std::isfinite(scale);
   }
 
-  bool matchMask(linalg::GenericOp op) {
-    AffineMap map = op.getIndexingMapsArray()[1];
-    bool isBroadcast = llvm::all_of(map.getResults(), [](AffineExpr e) {
+  bool matchMask(linalg::GenericOp op, unsigned score) {
+    // A scale that was found behind the mask would apply to it too.
+    if (mask || scale != 1)
+      return false;
+    std::optional<unsigned> number;
+    if (auto add = onlyOp<arith::AddFOp>(op)) {
+      Value other = isInput(op, add.getLhs(), score) ? add.getRhs() : add.getLhs();
+      auto argument = dyn_cast<BlockArgument>(withoutCasts(other));
+      if (argument && argument.getArgNumber() != score &&
+          (isInput(op, add.getLhs(), score) || isInput(op, add.getRhs(), score)))
+        number = argument.getArgNumber();
+    } else if (auto select = onlyOp<arith::SelectOp>(op)) {
+      auto argument = dyn_cast<BlockArgument>(select.getCondition());
+      inverted = isInput(op, select.getFalseValue(), score);
+      hidden = numberOf(op, inverted ? select.getTrueValue() : select.getFalseValue());
+      if (argument && hidden && (inverted || isInput(op, select.getTrueValue(), score)))
+        number = argument.getArgNumber();
+    }
+    if (!number || *number >= op.getNumDpsInputs())
+      return false;
+    mask = op.getDpsInputs()[*number], maskMap = op.getIndexingMapsArray()[*number];
+    return llvm::all_of(maskMap.getResults(), [](AffineExpr e) {
       auto constant = dyn_cast<AffineConstantExpr>(e);
       return isa<AffineDimExpr>(e) || (constant && constant.getValue() == 0);
     });
-    // Behind the mask is where scales were left out already; they would apply to it too.
-    if (mask || scale != 1 || !isBroadcast)
-      return false;
-    mask = op.getDpsInputs()[1], maskMap = map;
-    if (auto add = onlyOp<arith::AddFOp>(op))
-      return (isInput(op, add.getLhs(), 0) && isInput(op, add.getRhs(), 1)) ||
-             (isInput(op, add.getLhs(), 1) && isInput(op, add.getRhs(), 0));
-    auto select = onlyOp<arith::SelectOp>(op);
-    if (!select || select.getCondition() != op.getBody()->getArgument(1))
-      return false;
-    hides = isInput(op, select.getFalseValue(), 0);
-    APFloat filled(0.0);
-    return (hides || isInput(op, select.getTrueValue(), 0)) &&
-           matchPattern(hides ? select.getTrueValue() : select.getFalseValue(), m_ConstantFloat(&filled)) &&
-           isMinusInfinity(filled);
   }
 
   std::string findShape() {
@@ -350,12 +396,9 @@ private:
       d[i] = b.getAffineDimExpr(i);
     SmallVector<AffineExpr> shape = {batch, heads, size, inner};
     AffineExpr row = transposed ? d[3] : d[2], column = transposed ? d[2] : d[3];
-    if (auto merge = merged.getDefiningOp<ReshapeOp>()) {
-      SmallVector<AffineExpr> from = {batch, heads, transposed ? inner : size, transposed ? size : inner};
-      if (cast<RankedTensorType>(merge.getSource().getType()).getRank() == 4 &&
-          sizes.sizesOf(merge.getSource()) == from)
-        return transposed ? makeView(b, merge.getSource(), shape, {d[0], d[1], row, column}) : merge.getSource();
-    }
+    SmallVector<AffineExpr> from = {batch, heads, transposed ? inner : size, transposed ? size : inner};
+    if (Value source = withHeads(merged); source && sizes.sizesOf(source) == from)
+      return transposed ? makeView(b, source, shape, {d[0], d[1], row, column}) : source;
     return makeView(b, merged, shape, {d[0] * headCount() + d[1], row, column});
   }
 
@@ -364,12 +407,12 @@ private:
     if (!mask)
       return nullptr;
     Value source = mask;
-    if (hides) {
+    if (inverted) {
       SmallVector<AffineExpr> shape = sizes.sizesOf(mask);
       AffineMap identity = b.getMultiDimIdentityMap(shape.size());
       SmallVector<utils::IteratorType> iterators(shape.size(), utils::IteratorType::parallel);
-      Value empty = tensor::EmptyOp::create(b, typeOf(b.getI1Type(), shape).getShape(), b.getI1Type(),
-                                            dynamic(b, shape));
+      Value empty =
+          tensor::EmptyOp::create(b, typeOf(b.getI1Type(), shape).getShape(), b.getI1Type(), dynamic(b, shape));
       source = linalg::GenericOp::create(b, TypeRange(empty.getType()), ValueRange(mask), ValueRange(empty),
                                          ArrayRef<AffineMap>{identity, identity}, iterators,
                                          [](OpBuilder &nested, Location loc, ValueRange args) {
@@ -397,7 +440,8 @@ private:
   double scale = 1;
   Value mask;
   AffineMap maskMap;
-  bool hides = false; ///< the mask is true where scores don't count
+  bool inverted = false;        ///< the mask is true where scores don't count
+  std::optional<double> hidden; ///< what it puts in their place
   AffineExpr batch, heads, rows, columns, depth, width;
 };
 

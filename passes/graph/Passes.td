@@ -6,8 +6,8 @@ include "mlir/Pass/PassBase.td"
 def FormAttentionPass : Pass<"accel-form-attention", "mlir::func::FuncOp"> {
   let summary = "makes a product, a softmax and another product one accel.attention";
   let description = [{
-    The scores may be scaled, then one mask added to them or -inf chosen where a Boolean one says so. Nothing else may read them or
-    the softmax. Casts in between are left out: the kernel computes in f32 at least.
+    The scores may be scaled, then one mask added to them or a number chosen where a Boolean one says so. Nothing else may read
+    them or the softmax. Casts in between are left out: the kernel computes in f32 at least.
 
     ```mlir
     %s = linalg.batch_matmul ins(%q, %kt : …) …

@@ -16,9 +16,9 @@ func.func @plain(%q: tensor<1x2x3x4xf32>, %k: tensor<1x1x5x4xf32>, %v: tensor<1x
 // -----
 
 // CHECK-LABEL: func.func @masked
-// CHECK: accel.attention %{{.*}}, %{{.*}}, %{{.*}} mask(%{{.*}}) scale(1.000000e+00) causal plain :
+// CHECK: accel.attention %{{.*}}, %{{.*}}, %{{.*}} mask(%{{.*}}) hidden(-1.000000e+04) scale(1.000000e+00) causal plain :
 func.func @masked(%q: tensor<?x2x?x4xbf16>, %k: tensor<?x2x?x4xbf16>, %v: tensor<?x2x?x4xbf16>, %m: tensor<?x2x?x?xi1>) -> tensor<?x?x2x4xbf16> {
-  %out, %l = accel.attention %q, %k, %v mask(%m) scale(1.0) causal plain
+  %out, %l = accel.attention %q, %k, %v mask(%m) hidden(-1.0e4) scale(1.0) causal plain
       : (tensor<?x2x?x4xbf16>, tensor<?x2x?x4xbf16>, tensor<?x2x?x4xbf16>, tensor<?x2x?x?xi1>) -> (tensor<?x?x2x4xbf16>, tensor<?x?x2xf32>)
   return %out : tensor<?x?x2x4xbf16>
 }

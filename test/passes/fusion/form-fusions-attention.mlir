@@ -3,7 +3,7 @@
 // An attention is a kernel of its own, which yields what is used; what comes before and behind it is not fused with it.
 // CHECK-LABEL: func.func @layer
 // CHECK-SAME: (%[[Q:.*]]: tensor<1x2x3x4xf32>, %[[K:.*]]: tensor<1x2x5x4xf32>, %[[V:.*]]: tensor<1x2x5x4xf32>)
-// CHECK-NEXT: %[[C:.*]] = accel.fusion parallel(4) rows(0)
+// CHECK-NEXT: %[[C:.*]] = accel.fusion parallel(3) rows(0)
 // CHECK: %[[A:.*]] = accel.fusion parallel(0) rows(0) {
 // CHECK-NEXT: %[[OUT:.*]], %{{.*}} = accel.attention %[[C]], %[[K]], %[[V]]
 // CHECK-NEXT: accel.yield %[[OUT]] : tensor<1x3x2x4xf32>

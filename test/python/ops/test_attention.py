@@ -66,9 +66,7 @@ PLAIN = {
 def test_attention(sizes, dtype):
     batch, heads, _, rows, columns, *_ = sizes
     given = masks(dtype, batch, heads, rows, columns)
-    cases = PLAIN | {
-        name: lambda q, k, v, *masks, i=i: attention(q, k, v, masks[i]) for i, name in enumerate(given)
-    }
+    cases = PLAIN | {name: lambda q, k, v, *masks, i=i: attention(q, k, v, masks[i]) for i, name in enumerate(given)}
     check(cases, *inputs(dtype, *sizes), *given.values())
 
 
@@ -89,7 +87,13 @@ def test_both_results(dtype):
 @pytest.mark.parametrize("rows", [1, 20])
 def test_nan_and_infinity(rows):
     q, k, v = inputs(F32, 1, 2, 2, rows, 50, 16, 16)
-    for what, bad in (("query", (NAN, 3)), ("key", (NAN, 0)), ("key", (INF, 0)), ("value", (NAN, 1)), ("value", (INF, 2))):
+    for what, bad in (
+        ("query", (NAN, 3)),
+        ("key", (NAN, 0)),
+        ("key", (INF, 0)),
+        ("value", (NAN, 1)),
+        ("value", (INF, 2)),
+    ):
         tensors = {"query": q.clone(), "key": k.clone(), "value": v.clone()}
         tensors[what][0, 1, min(bad[1], rows - 1) if what == "query" else 7, 2] = bad[0]
         torch._dynamo.reset()  # the same graph again
@@ -100,7 +104,10 @@ def test_large_scores():
     """The maximum that grows from step to step scales the sums down to nothing."""
     q, k, v = inputs(F32, 1, 1, 1, 40, 500, 16, 16)
     growth = torch.linspace(0, 40, 500)[:, None]
-    cases = {"growing": lambda q, k, v, by: attention(q, k * by, v), "falling": lambda q, k, v, by: attention(q, k * (40 - by), v)}
+    cases = {
+        "growing": lambda q, k, v, by: attention(q, k * by, v),
+        "falling": lambda q, k, v, by: attention(q, k * (40 - by), v),
+    }
     check(cases, q, k, v, growth)
 
 
@@ -145,7 +152,9 @@ def test_changing_sizes(dtype):
     compiled = {n: torch.compile(f, backend="accel", dynamic=True, fullgraph=True) for n, f in variants.items()}
     torch_accel.reset_reports()
     for batch, rows, columns in ((2, 40, 30), (3, 1, 100), (1, 5, 129), (5, 200, 64), (2, 8, 1)):
-        q, k, v = (values(dtype, batch, *size, seed=i) for i, size in enumerate(((rows, 256), (columns, 128), (columns, 128))))
+        q, k, v = (
+            values(dtype, batch, *size, seed=i) for i, size in enumerate(((rows, 256), (columns, 128), (columns, 128)))
+        )
         mask = values(dtype, batch, 1, rows, columns)
         given, truth = (q, k, v, mask), [x.double() for x in (q, k, v, mask)]
         for name, run in compiled.items():
@@ -169,6 +178,43 @@ def test_is_one_kernel():
     (report,) = torch_accel.reports()
     assert report.nodes["library"] == 0
     assert [kernel["class"] for kernel in report.kernels] == ["attention"]
+
+
+def softmax_product(scores, v, dtype=None):
+    return torch.softmax(scores, -1, dtype=dtype).to(v.dtype) @ v
+
+
+WRITTEN_OUT = {
+    "plain": lambda q, k, v, m: softmax_product(q @ k.transpose(2, 3) / 8, v),
+    "added mask": lambda q, k, v, m: softmax_product(q @ k.transpose(2, 3) * 0.125 + m, v),
+    "mask first": lambda q, k, v, m: softmax_product(m + (q * 0.125) @ k.transpose(2, 3), v),
+    "hidden": lambda q, k, v, m: softmax_product((q @ k.transpose(2, 3) / 8).masked_fill(m < -0.5, -INF), v),
+    "low": lambda q, k, v, m: softmax_product(torch.where(m > -0.5, q @ k.transpose(2, 3) / 8, -1e4), v),
+    "layer": lambda q, k, v, m: (
+        softmax_product(q @ k.transpose(2, 3) / 8, v).transpose(1, 2).reshape(q.shape[0], -1, 192)
+    ),
+    "no heads": lambda q, k, v, m: softmax_product(q[:, 0] @ k[:, 0].transpose(1, 2) / 8, v[:, 0]),
+}
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_written_out(name, dtype):
+    """Products around a softmax are the same kernel; a row that a mask hides entirely is what softmax makes of it."""
+    for batch in (1, 2):
+        q, k, v = (x.transpose(1, 2) for x in inputs(dtype, batch, 40, 50, 3, 3, 64, 64))
+        mask = values(dtype, batch, 1, 40, 50)
+        mask[:, :, 5] = -1
+        check({name: WRITTEN_OUT[name]}, q, k, v, mask)
+        (report,) = torch_accel.reports()
+        assert [kernel["class"] for kernel in report.kernels].count("attention") == 1
+        assert report.nodes["library"] == 0
+
+
+def test_written_out_with_gradients():
+    """What the backward pass reads is stored, so that the softmax stays."""
+    q, k, v = (x.transpose(1, 2) for x in inputs(F32, 2, 20, 20, 3, 3, 64, 64))
+    check_gradients(lambda q, k, v: WRITTEN_OUT["plain"](q, k, v, None), q, k, v)
 
 
 MEMORY = """
