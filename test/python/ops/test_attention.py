@@ -117,7 +117,7 @@ def test_no_elements():
 
 
 def test_other_layouts():
-    """Heads side by side in memory, as linear layers give them; a packed product; keys and values the other way round."""
+    """Heads side by side in memory, as linear layers give them; packed; keys and values the other way round."""
     packed = values(F32, 2, 30, 3, 4, 32)
     check(PLAIN, *[packed[:, :, i].transpose(1, 2) for i in range(3)])
     q, k, v = inputs(F32, 2, 4, 4, 30, 50, 32, 32)
