@@ -125,11 +125,14 @@ private:
 /// Puts an op that makes a kernel of its own into a fusion, at the end of the block.
 void wrap(Operation *op, Block *block) {
   OpBuilder builder(block, block->end());
-  auto fusion = FusionOp::create(builder, op->getLoc(), op->getResultTypes(), 0, 0);
+  SmallVector<Value> used;
+  llvm::copy_if(op->getResults(), std::back_inserter(used), [](Value result) { return !result.use_empty(); });
+  auto fusion = FusionOp::create(builder, op->getLoc(), TypeRange(ValueRange(used)), 0, 0);
   Block *body = builder.createBlock(&fusion.getBody());
-  op->replaceAllUsesWith(fusion.getResults());
+  for (auto [inner, outer] : llvm::zip(used, fusion.getResults()))
+    inner.replaceAllUsesWith(outer);
   op->moveBefore(body, body->end());
-  YieldOp::create(builder, op->getLoc(), op->getResults());
+  YieldOp::create(builder, op->getLoc(), used);
 }
 
 StringRef nodeName(Operation *op) {

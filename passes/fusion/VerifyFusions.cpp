@@ -1,5 +1,6 @@
 #include "passes/fusion/Passes.h"
 
+#include "dialects/accel/AccelDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -15,7 +16,7 @@ namespace {
 struct VerifyFusions : impl::VerifyFusionsPassBase<VerifyFusions> {
   void runOnOperation() override {
     for (Operation &op : getOperation().getBody().front())
-      if (isa<linalg::LinalgOp>(op) && !isOpTriviallyDead(&op)) {
+      if ((isa<linalg::LinalgOp>(op) || op.hasTrait<OwnKernel>()) && !isOpTriviallyDead(&op)) {
         op.emitError() << "'" << op.getName() << "' is left outside of every fusion";
         signalPassFailure();
       }
