@@ -128,14 +128,31 @@ private:
     Value from = arith::MulIOp::create(b, rows, index.constant(config.getRows()));
     Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, index.constant(config.getRows())),
                                       sizes[order.back()]);
-    forRange(from, to, index.constant(1), {}, [&](Value row, ValueRange) {
-      positions[order.back()] = row;
-      emitRow(block);
-      return SmallVector<Value>();
-    });
+    auto emitRows = [&](Value first, Value end, int64_t count) {
+      forRange(first, end, index.constant(count), {}, [&](Value row, ValueRange) {
+        together.clear();
+        for (int64_t i = 0; i < count; ++i)
+          together.push_back(index.add(row, index.constant(i)));
+        positions[order.back()] = row;
+        emitRow(block);
+        return SmallVector<Value>();
+      });
+    };
+    int64_t tile = canTile() ? config.getTile() : 1;
+    std::optional<int64_t> size = IndexEmitter::constantOf(sizes[order.back()]);
+    if (tile == 1 || (size && *size % tile == 0))
+      return emitRows(from, to, tile);
+    Value left = arith::RemUIOp::create(b, arith::SubIOp::create(b, to, from), index.constant(tile));
+    Value whole = arith::SubIOp::create(b, to, left);
+    emitRows(from, whole, tile);
+    emitRows(whole, to, size ? *size % tile : 1);
   }
 
-  /// One iteration of the outer parallel loops: the block of the vector loop, if it is parallel.
+  /// Several rows at a time share what they read alike, the weights of a window for example, in registers. Not where
+  /// the lanes are along the row, which have sums enough, nor where the row is run over several times.
+  bool canTile() const { return !vectorIsRow && vectorLoop >= 0 && stages.count() == 1; }
+
+  /// One iteration of the outer parallel loops, or those `together`: the block of the vector loop, if it is parallel.
   void emitRow(Value block) {
     if (!block)
       return emitPoint();
@@ -157,12 +174,27 @@ private:
   //------------------------------------------------------------------------===//
 
   void emitPoint() {
-    outer.clear();
+    outers.assign(numTogether(), llvm::DenseMap<Value, Value>());
     for (unsigned stage = 0; stage < stages.count(); ++stage)
       emitStage(stage);
-    for (unsigned k = 0; k < resultPointers.size(); ++k)
-      if (!stages.isInner(yielded(k)))
-        store(k);
+    forTogether([&] {
+      for (unsigned k = 0; k < resultPointers.size(); ++k)
+        if (!stages.isInner(yielded(k)))
+          store(k);
+    });
+  }
+
+  size_t numTogether() const { return std::max<size_t>(1, together.size()); }
+
+  /// At each of the rows that are done together.
+  void forTogether(llvm::function_ref<void()> emit) {
+    for (current = 0; current < numTogether(); ++current) {
+      if (current < together.size())
+        positions[outerLoops().back()] = together[current];
+      inner.clear();
+      emit();
+    }
+    current = 0;
   }
 
   /// Runs over the row: the stage's reductions, and the stores of what is known by now.
@@ -170,31 +202,36 @@ private:
     currentStage = stage;
     ArrayRef<Operation *> reductions = stages.reductions(stage);
     SmallVector<Value> accumulators;
-    for (Operation *op : reductions)
-      for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
-        accumulators.push_back(memory.splat(initialValue(init), vectorLoop >= 0 ? config.getVector() : 1));
+    forTogether([&] {
+      for (Operation *op : reductions)
+        for (Value init : cast<linalg::LinalgOp>(op).getDpsInits())
+          accumulators.push_back(memory.splat(initialValue(init), vectorLoop >= 0 ? config.getVector() : 1));
+    });
     initial = accumulators;
     // What doesn't change along the row is computed before it: in front of this constant.
     hoistPoint = index.constant(0).getDefiningOp();
     SmallVector<Value> results = emitRows(loops.numParallel(), accumulators, [&](ValueRange values) {
-      inner.clear();
-      SmallVector<Value> next = accumulate(reductions, values);
-      for (unsigned k = 0; k < resultPointers.size(); ++k)
-        if (stages.isInner(yielded(k)) && stages.storeStage(yielded(k)) == stage)
-          store(k);
+      SmallVector<Value> next;
+      forTogether([&] {
+        llvm::append_range(next, accumulate(reductions, values.drop_front(next.size())));
+        for (unsigned k = 0; k < resultPointers.size(); ++k)
+          if (stages.isInner(yielded(k)) && stages.storeStage(yielded(k)) == stage)
+            store(k);
+      });
       return next;
     });
     hoistPoint = nullptr;
-    inner.clear();
     size_t first = 0;
-    for (Operation *op : reductions) {
-      SmallVector<Value> values(ArrayRef(results).slice(first, op->getNumResults()));
-      first += op->getNumResults();
-      if (vectorIsRow && vectorLoop >= 0)
-        values = foldLanes(op, values);
-      for (auto [result, value] : llvm::zip(op->getResults(), values))
-        outer[result] = value;
-    }
+    forTogether([&] {
+      for (Operation *op : reductions) {
+        SmallVector<Value> values(ArrayRef(results).slice(first, op->getNumResults()));
+        first += op->getNumResults();
+        if (vectorIsRow && vectorLoop >= 0)
+          values = foldLanes(op, values);
+        for (auto [result, value] : llvm::zip(op->getResults(), values))
+          outers[current][result] = value;
+      }
+    });
   }
 
   using RowBody = llvm::function_ref<SmallVector<Value>(ValueRange)>;
@@ -237,13 +274,13 @@ private:
     return forRange(index.constant(0), sizes[loop], chunk, carried, [&](Value from, ValueRange totals) {
       Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, chunk), sizes[loop]);
       SmallVector<Value> sums = emit(from, to, initial), results;
-      size_t first = 0;
-      for (Operation *op : stages.reductions(currentStage)) {
-        SmallVector<Value> args(ArrayRef(sums).slice(first, op->getNumResults()));
-        llvm::append_range(args, totals.slice(first, op->getNumResults()));
-        first += op->getNumResults();
-        llvm::append_range(results, body.emit(op, args));
-      }
+      while (results.size() < sums.size())
+        for (Operation *op : stages.reductions(currentStage)) {
+          size_t first = results.size();
+          SmallVector<Value> args(ArrayRef(sums).slice(first, op->getNumResults()));
+          llvm::append_range(args, totals.slice(first, op->getNumResults()));
+          llvm::append_range(results, body.emit(op, args));
+        }
       return results;
     });
   }
@@ -287,7 +324,7 @@ private:
 
   Value valueOf(Value tensor) override {
     bool isInner = stages.isInner(tensor);
-    auto &scope = isInner ? inner : outer;
+    auto &scope = isInner ? inner : outers[current];
     if (auto it = scope.find(tensor); it != scope.end())
       return it->second;
     OpBuilder::InsertionGuard guard(b);
@@ -360,7 +397,10 @@ private:
   RowStages stages;
   bool vectorIsRow = false;
   unsigned currentStage = 0;
-  llvm::DenseMap<Value, Value> outer, inner;
+  SmallVector<Value> together; ///< positions of the rows that are done at once; empty for one that `positions` has
+  size_t current = 0;          ///< number of the one that is emitted now
+  SmallVector<llvm::DenseMap<Value, Value>> outers; ///< for each of these, what is known for the whole row
+  llvm::DenseMap<Value, Value> inner;
   SmallVector<Value> initial; // what the current stage's accumulators start from
 };
 

@@ -41,10 +41,11 @@ def Accel_TileConfigAttr : Accel_Attr<"TileConfig", "tile_config"> {
     `vector_loop` is the kernel loop that runs over vector lanes (-1: none), `vector` the number of its elements that one
     iteration takes, `block` how many elements of it one unit of parallel work takes when the loop is parallel (a multiple of
     `vector`), `rows` how many iterations of the innermost other parallel loop a unit takes, and `grain` the least number of
-    elements worth a thread of its own.
+    elements worth a thread of its own. Where a reduction's lanes are not along the row, `tile` is the number of iterations of
+    that other loop which are done together, to read once what is the same for all of them; `rows` is a multiple of it.
 
-    A contraction's `vector_loop` is its columns' and `vector` the columns of a tile of registers, `tile` that tile's rows
-    (1 for all other kernels), and `rows`, a multiple of `tile`, the rows that share a copy of A in the cache.
+    A contraction's `vector_loop` is its columns' and `vector` the columns of a tile of registers, `tile` that tile's rows,
+    and `rows`, a multiple of `tile`, the rows that share a copy of A in the cache.
 
     An attention has no loops to choose from: `vector` is the query rows that lie side by side in lanes, `rows`, a multiple of it,
     those of a unit, `block` the keys that a step takes, and `tile` the keys, or columns of the values, of a tile of registers.

@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kBlock = 4096;
 /// Elements that a unit should have at least: finding out where it starts costs as much as some tens of them.
 constexpr int64_t kUnit = 1024;
+/// So many times the elements where rows are done several at a time, for these take less time.
+constexpr int64_t kTiledRows = 8;
 /// Tile of a transposition: rows by elements of the vector loop. A cache line of 16 f32 is read whole while it is in
 /// the L1 cache: 256 lines are 16 KiB.
 constexpr int64_t kTransposeRows = 16, kTransposeBlock = 256;
@@ -107,7 +109,33 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
       block = std::max(kTransposeBlock, vector);
       rows = std::max(kTransposeRows, rows);
     }
+    if (reduces && !loop.isRow)
+      if (std::optional<int64_t> size = rowsThatShare(loops, best)) {
+        // Two registers of lanes by as many rows as leave some registers for what they share.
+        bool isWide = nativeVectorBits(features) == 512;
+        vector = std::min<int64_t>(vector, isWide ? 32 : 16);
+        int64_t count = std::max<int64_t>(*size, 1), tile = llvm::divideCeil(count, llvm::divideCeil(count, isWide ? 8 : 4));
+        int64_t tiles = std::max<int64_t>(1, std::min(*size, kTiledRows * rows) / tile);
+        return TileConfigAttr::get(&getContext(), best, vector, vector, tiles * tile, kGrain, tile);
+      }
     return TileConfigAttr::get(&getContext(), best, vector, block, rows, kGrain, 1);
+  }
+
+  /// The size of the innermost parallel loop beside the vector loop, if a row is run over once, for a reduction, and
+  /// some of its elements are the same for all iterations of that loop.
+  static std::optional<int64_t> rowsThatShare(const KernelLoops &loops, int64_t vectorLoop) {
+    int64_t other = innermostOther(loops, vectorLoop);
+    auto size = other < 0 ? AffineConstantExpr() : dyn_cast<AffineConstantExpr>(loops.loops()[other].size);
+    auto reductions = llvm::count_if(loops.kernel().getBody().getOps<linalg::LinalgOp>(),
+                                     [](linalg::LinalgOp op) { return op.getNumReductionLoops() > 0; });
+    bool storesInRow = false, shares = false;
+    for (const Access &access : loops.accesses()) {
+      if (!size || !isInRow(loops, access))
+        continue;
+      storesInRow |= access.result >= 0;
+      shares |= isConstant(access.strides[other], 0);
+    }
+    return size && reductions == 1 && shares && !storesInRow ? std::optional(size.getValue()) : std::nullopt;
   }
 
   /// As many accumulators as registers hold beside a row of B and one element of A.
@@ -179,12 +207,18 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
     return best;
   }
 
-  /// Whether a tensor is contiguous along the innermost loop beside the vector loop instead of along that.
-  static bool transposes(const KernelLoops &loops, int64_t vectorLoop) {
+  /// The innermost parallel loop beside the vector loop; -1 if there is none.
+  static int64_t innermostOther(const KernelLoops &loops, int64_t vectorLoop) {
     int64_t other = -1;
     for (int64_t l = 0; l < int64_t(loops.numParallel()); ++l)
       if (l != vectorLoop)
         other = l;
+    return other;
+  }
+
+  /// Whether a tensor is contiguous along the innermost loop beside the vector loop instead of along that.
+  static bool transposes(const KernelLoops &loops, int64_t vectorLoop) {
+    int64_t other = innermostOther(loops, vectorLoop);
     return other >= 0 && llvm::any_of(loops.accesses(), [&](const Access &access) {
              AffineExpr along = access.strides[vectorLoop];
              return along && !isConstant(along, 0) && !isConstant(along, 1) && isConstant(access.strides[other], 1);

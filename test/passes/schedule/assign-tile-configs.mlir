@@ -142,3 +142,27 @@ accel.kernel @scalar(%x: tensor<f32> {accel.layout = #accel.layout<affine_map<()
   %r = linalg.copy {accel.loops = array<i64>} ins(%x : tensor<f32>) outs(%e : tensor<f32>) -> tensor<f32>
   accel.yield %r : tensor<f32>
 }
+
+// A window's weights are the same for all pixels of a row, so several are done together, in tiles of equal height.
+// CHECK-LABEL: accel.kernel @depthwise
+// AVX2-SAME: vector = 16, block = 16, rows = 12, grain = 16384, tile = 4>
+// AVX512-SAME: vector = 32, block = 32, rows = 14, grain = 16384, tile = 7>
+accel.kernel @depthwise(%x: tensor<9x16x64xf32> {accel.layout = #accel.layout<affine_map<() -> (9, 16, 64)>, affine_map<() -> (1024, 64, 1)>>},
+                        %w: tensor<3x64xf32> {accel.layout = #accel.layout<affine_map<() -> (3, 64)>, affine_map<() -> (64, 1)>>})
+    -> (tensor<9x14x64xf32> {accel.layout = #accel.layout<affine_map<() -> (9, 14, 64)>, affine_map<() -> (896, 64, 1)>>})
+    attributes {parallel = 3 : i64, rows = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %v = accel.view %x by affine_map<(h, w, k, c) -> (h, w + k, c)> : tensor<9x16x64xf32> -> tensor<9x14x3x64xf32>
+  %e = tensor.empty() : tensor<9x14x3x64xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(h, w, k, c) -> (h, w, k, c)>, affine_map<(h, w, k, c) -> (k, c)>, affine_map<(h, w, k, c) -> (h, w, k, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%v, %w : tensor<9x14x3x64xf32>, tensor<3x64xf32>) outs(%e : tensor<9x14x3x64xf32>) attrs = {accel.loops = array<i64: 0, 1, 3, 2>} {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %m = arith.mulf %l, %r : f32
+    linalg.yield %m : f32
+  } -> tensor<9x14x3x64xf32>
+  %e2 = tensor.empty() : tensor<9x14x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e2 : tensor<9x14x64xf32>) -> tensor<9x14x64xf32>
+  %s = linalg.reduce { arith.addf } ins(%p : tensor<9x14x3x64xf32>) outs(%f : tensor<9x14x64xf32>) dimensions = [2] {accel.loops = array<i64: 0, 1, 3, 2>}
+  accel.yield %s : tensor<9x14x64xf32>
+}

@@ -308,3 +308,17 @@ def test_one_compilation_serves_short_and_long():
             x = values(F32, *sizes) + 1
             for got, want in zip(compiled(x), f(x), strict=True):
                 torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["auto", "cpu:x86-64-v3", "cpu:x86-64-v2"])
+@pytest.mark.parametrize("dtype", [F32, F64, I32])
+def test_rows_that_share_an_operand(dtype, target):
+    """Weighted sums over a middle dimension: rows done together read a weight once, and the last tile is shorter."""
+
+    def windows(x, k):
+        return (x.unfold(1, 3, 1) * k.t()).sum(-1) + 1
+
+    compiled = torch.compile(windows, backend="accel", dynamic=False, options={"target": target})
+    for rows, columns, lanes in [(4, 3, 5), (2, 9, 16), (3, 13, 33), (1, 15, 64), (2, 19, 100), (5, 2 + 8, 32)]:
+        x, k = values(dtype, rows, columns, lanes), values(dtype, 3, lanes, seed=1)
+        torch.testing.assert_close(compiled(x, k), windows(x, k))
