@@ -30,11 +30,12 @@ public:
 
   FailureOr<func::FuncOp> run(KernelLaunchInfo &info) {
     func::FuncOp function = beginFunction();
+    findStreams();
     forRange(unitsBegin, unitsEnd, index.constant(1), {}, [&](Value unit, ValueRange) {
       emitUnit(unit);
       return SmallVector<Value>();
     });
-    func::ReturnOp::create(b);
+    endFunction();
     info = launchInfo();
     return function;
   }
@@ -218,6 +219,8 @@ private:
           if (stages.isInner(yielded(k)) && stages.storeStage(yielded(k)) == stage)
             store(k);
       });
+      if (stage == 1)
+        prefetchNextRow();
       return next;
     });
     hoistPoint = nullptr;
@@ -232,6 +235,36 @@ private:
           outers[current][result] = value;
       }
     });
+  }
+
+  /// Asks for what the next row's first run will read, so that memory is busy during this row's other runs, too.
+  void prefetchNextRow() {
+    constexpr int64_t kLongest = 1 << 15; // elements: two rows fit into an L2 cache
+    SmallVector<int64_t> order = outerLoops();
+    if (!vectorIsRow || vectorLoop < 0 || order.empty())
+      return;
+    int64_t length = 1;
+    for (const NestLoop &loop : loops.loops().drop_front(loops.numParallel())) {
+      auto size = dyn_cast<AffineConstantExpr>(loop.size);
+      length *= size ? size.getValue() : kLongest + 1;
+      if (length > kLongest)
+        return;
+    }
+    for (const Access &access : loops.accesses()) {
+      auto next = dyn_cast_or_null<AffineConstantExpr>(access.strides[order.back()]);
+      if (access.result >= 0 || access.isGather || !access.bounds.empty() || !next || next.getValue() == 0 ||
+          access.strides[vectorLoop] != getAffineConstantExpr(1, b.getContext()))
+        continue;
+      Value base = pointers.lookup(access.tensor);
+      unsigned bits = getElementTypeOrSelf(access.tensor.getType()).getIntOrFloatBitWidth();
+      int64_t bytes = std::max<unsigned>(8, bits) / 8;
+      Value start = index.add(elementIndex(access), index.constant(next.getValue()));
+      for (int64_t line = 0; line < config.getVector() * bytes; line += 64) {
+        Value offset = index.add(index.mul(start, index.constant(bytes)), index.constant(line));
+        Value address = LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+        LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+      }
+    }
   }
 
   using RowBody = llvm::function_ref<SmallVector<Value>(ValueRange)>;

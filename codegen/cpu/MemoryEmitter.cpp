@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -211,7 +212,8 @@ Value MemoryEmitter::loadLanes(Value base, Value index, Value stride, Type eleme
   return fromMemory(LLVM::MaskedLoadOp::create(b, type, pointer, lanes.mask, zero, alignmentOf(memory)), element);
 }
 
-void MemoryEmitter::storeLanes(Value value, Value base, Value index, Value stride, const Lanes &lanes) {
+void MemoryEmitter::storeLanes(Value value, Value base, Value index, Value stride, const Lanes &lanes,
+                               const Stream &stream) {
   if (lanes.count == 1)
     return storeScalar(value, base, index);
   Value stored = toMemory(splat(value, lanes.count));
@@ -220,6 +222,18 @@ void MemoryEmitter::storeLanes(Value value, Value base, Value index, Value strid
     Value pointer = address(base, index, memory);
     if (lanes.mask)
       LLVM::MaskedStoreOp::create(b, stored, pointer, lanes.mask, alignmentOf(memory));
+    else if (stream.isAligned)
+      scf::IfOp::create(
+          b, stream.isAligned,
+          [&](OpBuilder &then, Location loc) {
+            LLVM::StoreOp::create(then, loc, stored, pointer, stream.alignment, /*isVolatile=*/false,
+                                  /*isNonTemporal=*/true);
+            scf::YieldOp::create(then, loc);
+          },
+          [&](OpBuilder &otherwise, Location loc) {
+            LLVM::StoreOp::create(otherwise, loc, stored, pointer, alignmentOf(memory));
+            scf::YieldOp::create(otherwise, loc);
+          });
     else
       LLVM::StoreOp::create(b, stored, pointer, alignmentOf(memory));
     return;

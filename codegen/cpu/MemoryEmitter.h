@@ -30,6 +30,13 @@ private:
   mlir::ImplicitLocOpBuilder &b;
 };
 
+/// Stores that pass the caches by where `isAligned` (i1; null: never) says that addresses are multiples of `alignment`
+/// bytes, a register's size.
+struct Stream {
+  mlir::Value isAligned;
+  unsigned alignment = 0;
+};
+
 class MemoryEmitter {
 public:
   explicit MemoryEmitter(mlir::ImplicitLocOpBuilder &b) : b(b) {}
@@ -49,7 +56,8 @@ public:
   /// Lane l is element index + l * stride. Lanes outside of the mask are zero and not read.
   mlir::Value loadLanes(mlir::Value base, mlir::Value index, mlir::Value stride, mlir::Type element,
                         const Lanes &lanes);
-  void storeLanes(mlir::Value value, mlir::Value base, mlir::Value index, mlir::Value stride, const Lanes &lanes);
+  void storeLanes(mlir::Value value, mlir::Value base, mlir::Value index, mlir::Value stride, const Lanes &lanes,
+                  const Stream &stream = {});
   /// Lane l is element indices[l].
   mlir::Value gather(mlir::Value base, mlir::Value indices, mlir::Type element, mlir::Value mask, int64_t lanes);
   /// The other way round; of lanes with one index the last is written.

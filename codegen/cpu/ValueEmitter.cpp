@@ -162,9 +162,42 @@ void ValueEmitter::store(unsigned k) {
   Value value = valueOf(access.tensor);
   bool alongLanes = vectorLoop >= 0 && access.strides[vectorLoop] != getAffineConstantExpr(0, b.getContext());
   if (alongLanes && lanes.count > 1)
-    memory.storeLanes(value, resultPointers[k], elementIndex(access), expr(access.strides[vectorLoop]), lanes);
+    memory.storeLanes(value, resultPointers[k], elementIndex(access), expr(access.strides[vectorLoop]), lanes,
+                      k < streams.size() ? streams[k] : Stream());
   else
     memory.storeScalar(value, resultPointers[k], elementIndex(access));
+}
+
+/// Null if the result is small enough to be found in a cache later, or not written in whole registers.
+Stream ValueEmitter::streamOf(unsigned k) {
+  // About what most processors' last cache has for one program.
+  constexpr int64_t kStreamedBytes = 32 << 20;
+  Access access = loops.storeOf(k);
+  auto type = cast<RankedTensorType>(kernel.getResultTypes()[k]);
+  int64_t bytes = std::max<unsigned>(8, type.getElementTypeBitWidth()) / 8;
+  int64_t alignment = nativeVectorBits(kernel.getTarget()->getFeatures()) / 8, aligned = alignment / bytes;
+  if (!type.hasStaticShape() || type.getNumElements() * bytes < kStreamedBytes || vectorLoop < 0 ||
+      access.strides[vectorLoop] != getAffineConstantExpr(1, b.getContext()) || config.getVector() % aligned ||
+      !access.offset.isMultipleOf(aligned))
+    return {};
+  for (auto [loop, stride] : llvm::enumerate(access.strides))
+    if (int64_t(loop) != vectorLoop && !stride.isMultipleOf(aligned))
+      return {};
+  // Tensors are aligned, but a part of a concatenation may start anywhere.
+  Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), resultPointers[k]);
+  Value rest = arith::AndIOp::create(b, address, index.constant(alignment - 1));
+  return {arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rest, index.constant(0)), unsigned(alignment)};
+}
+
+void ValueEmitter::findStreams() {
+  for (unsigned k = 0; k < resultPointers.size(); ++k)
+    streams.push_back(streamOf(k));
+}
+
+void ValueEmitter::endFunction() {
+  if (llvm::any_of(streams, [](const Stream &stream) { return bool(stream.isAligned); }))
+    LLVM::CallIntrinsicOp::create(b, b.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
+  func::ReturnOp::create(b);
 }
 
 } // namespace accel

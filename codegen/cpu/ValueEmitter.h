@@ -17,6 +17,9 @@ protected:
   /// Starts the kernel's function: arguments, symbols and loop sizes are read, the builder stands behind them.
   mlir::func::FuncOp beginFunction();
 
+  /// Returns, when what was streamed to memory can be seen by others.
+  void endFunction();
+
   using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value position, mlir::ValueRange carried)>;
   llvm::SmallVector<mlir::Value> forRange(mlir::Value from, mlir::Value to, mlir::Value step, mlir::ValueRange carried,
                                           LoopBody emit);
@@ -35,6 +38,10 @@ protected:
   mlir::Value load(const Access &access);
   mlir::Value loadPadded(const Access &access, bool alongLanes, mlir::Value base, mlir::Type element);
   void store(unsigned k);
+  /// From here on stores of large results pass the caches by: they would not be found there later, and a line that is
+  /// written whole need not be read first. For kernels that write each row from end to end.
+  void findStreams();
+  Stream streamOf(unsigned k);
 
   // What bodies ask for.
   const Lanes &currentLanes() const override { return lanes; }
@@ -57,6 +64,7 @@ protected:
   mlir::Operation *hoistPoint = nullptr; ///< in front of it goes what doesn't change along the row
   mlir::Value scratch, error, unitsBegin, unitsEnd;
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  llvm::SmallVector<Stream> streams; ///< by result, if any are sought
   llvm::SmallVector<mlir::Value> symbols, sizes, positions, resultPointers;
 };
 

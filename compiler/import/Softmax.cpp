@@ -40,17 +40,16 @@ template <Kind kind> LogicalResult lowerSoftmax(NodeImporter &n) {
   Tensor shifted = compute(n, x, largest, *row, [](ArrayRef<Scalar> s) { return s[0] - s[1]; });
   Tensor exps = compute(n, shifted, [](ArrayRef<Scalar> s) { return exp(s[0]); });
   Tensor sum = sumOver(n, exps, *row);
-  switch (kind) {
-  case Kind::LogSoftmax:
+  if (kind == Kind::LogSoftmax)
     return n.yield(compute(n, shifted, sum, *row, [](ArrayRef<Scalar> s) { return s[0] - log(s[1]); }));
-  case Kind::Softmax:
-    return n.yield(compute(n, exps, sum, *row, [](ArrayRef<Scalar> s) { return s[0] / s[1]; }));
-  case Kind::SafeSoftmax:
-    // A row of nothing but -inf, whose largest element is -inf, yields zeros.
-    return n.yield(compute(n, exps, {sum, largest}, *row, [](ArrayRef<Scalar> s) {
-      return select(s[2] == -std::numeric_limits<double>::infinity(), 0.0, s[0] / s[1]);
-    }));
-  }
+  // One division for the row: the sum has the largest element's 1 in it, so that its reciprocal is a normal number.
+  Tensor factor = compute(n, sum, [](ArrayRef<Scalar> s) { return 1.0 / s[0]; });
+  if (kind == Kind::Softmax)
+    return n.yield(compute(n, exps, factor, *row, [](ArrayRef<Scalar> s) { return s[0] * s[1]; }));
+  // A row of nothing but -inf, whose largest element is -inf, yields zeros.
+  return n.yield(compute(n, exps, {factor, largest}, *row, [](ArrayRef<Scalar> s) {
+    return select(s[2] == -std::numeric_limits<double>::infinity(), 0.0, s[0] * s[1]);
+  }));
 }
 
 /// `_softmax_backward_data(grad_output, output, dim, input_dtype)` and `_log_softmax_backward_data(…)`.

@@ -119,14 +119,12 @@ public:
 
     // The softmax.
     auto quotient = skipCasts(weights);
-    if (!quotient || !onlyOp<arith::DivFOp>(quotient) || quotient.getNumDpsInputs() != 2)
+    if (!quotient || quotient.getNumDpsInputs() != 2 || !readsRows(quotient))
       return "no quotient";
-    Value powers = quotient.getDpsInputs()[0];
-    auto division = onlyOp<arith::DivFOp>(quotient);
-    if (!readsRows(quotient) || !isInput(quotient, division.getLhs(), 0) || !isInput(quotient, division.getRhs(), 1) ||
-        reducedBy<arith::AddFOp>(quotient.getDpsInputs()[1], isZero) != powers)
+    Value powers = quotient.getDpsInputs()[0], sum = divisorOf(quotient);
+    if (!sum || reducedBy<arith::AddFOp>(sum, isZero) != powers)
       return "the divisor is not the row's sum";
-    take<linalg::ReduceOp>(quotient.getDpsInputs()[1]);
+    take<linalg::ReduceOp>(sum);
     auto power = take<linalg::GenericOp>(powers);
     if (!isPointwise(power) || power.getNumDpsInputs() != 1 || !onlyOp<math::ExpOp>(power) || !readsAll(power, 0) ||
         !isInput(power, onlyOp<math::ExpOp>(power).getOperand(), 0))
@@ -192,6 +190,19 @@ private:
     if (op)
       taken.insert(op);
     return op;
+  }
+
+  /// What input 0 is divided by: input 1, or what input 1 is the reciprocal of; null if it is another op.
+  Value divisorOf(linalg::GenericOp op) {
+    if (auto division = onlyOp<arith::DivFOp>(op))
+      return isInput(op, division.getLhs(), 0) && isInput(op, division.getRhs(), 1) ? op.getDpsInputs()[1] : Value();
+    auto product = onlyOp<arith::MulFOp>(op);
+    auto reciprocal = product ? take<linalg::GenericOp>(op.getDpsInputs()[1]) : nullptr;
+    auto division = isPointwise(reciprocal) ? onlyOp<arith::DivFOp>(reciprocal) : nullptr;
+    bool matches = division && reciprocal.getNumDpsInputs() == 1 && readsAll(reciprocal, 0) &&
+                   numberOf(reciprocal, division.getLhs()) == 1.0 && isInput(reciprocal, division.getRhs(), 0) &&
+                   isInput(op, product.getLhs(), 0) && isInput(op, product.getRhs(), 1);
+    return matches ? reciprocal.getDpsInputs()[0] : Value();
   }
 
   bool readsAll(linalg::GenericOp op, unsigned input) { return op.getIndexingMapsArray()[input].isIdentity(); }
