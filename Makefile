@@ -46,7 +46,7 @@ unit: build
 sanitize: setup
 	cmake -G Ninja -S . -B $(BUILD)-sanitize -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
 	  -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON) -DACCEL_SANITIZE=ON
-	ninja -C $(BUILD)-sanitize -j $(JOBS) compiler_tests runtime_tests
+	ninja -C $(BUILD)-sanitize -j $(JOBS) compiler_tests runtime_tests cache_tests
 	ASAN_OPTIONS=detect_leaks=0:detect_container_overflow=0 \
 	  LD_LIBRARY_PATH=/usr/lib/llvm-22/lib/clang/22/lib/linux \
 	  ctest --test-dir $(BUILD)-sanitize --output-on-failure -j $(JOBS)
