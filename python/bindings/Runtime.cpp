@@ -1,5 +1,6 @@
 // The extension module `_runtime`.
 
+#include "python/bindings/Cache.h"
 #include "python/bindings/RuntimeExecutable.h"
 
 #include "runtime/BlockPool.h"
@@ -63,4 +64,6 @@ PYBIND11_MODULE(_runtime, module) {
       "missing_cpu_features",
       [](const std::vector<std::string> &features) { return runtime::missingCpuFeatures(features); },
       py::arg("features"), "Those of the features (LLVM's names) that this machine lacks.");
+
+  python::addCache(module);
 }

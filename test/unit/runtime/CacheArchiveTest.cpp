@@ -58,7 +58,7 @@ protected:
 
 TEST_F(CacheArchiveTest, CarriesEverythingToAnotherFolder) {
   CacheStore cache = store();
-  for (int i = 0; i < 20; ++i)
+  for (size_t i = 0; i < 20; ++i)
     ASSERT_FALSE(cache.put(i % 2 ? kTuning : kExecutable, keyOf(std::to_string(i)), std::string(100 * i, 'x')));
   ArchiveReport report = cache.exportTo(archive);
   EXPECT_EQ(report.entries, 20u);
@@ -67,7 +67,7 @@ TEST_F(CacheArchiveTest, CarriesEverythingToAnotherFolder) {
   folder = base + "/another/place";
   CacheStore other = store();
   EXPECT_EQ(other.importFrom(archive).entries, 20u);
-  for (int i = 0; i < 20; ++i)
+  for (size_t i = 0; i < 20; ++i)
     EXPECT_EQ(other.get(i % 2 ? kTuning : kExecutable, keyOf(std::to_string(i))).payload, std::string(100 * i, 'x'));
   EXPECT_EQ(other.importFrom(archive).skipped, 20u);
   EXPECT_EQ(temporaries(), 0u);
@@ -76,7 +76,7 @@ TEST_F(CacheArchiveTest, CarriesEverythingToAnotherFolder) {
   std::string first = readText(archive);
   other.exportTo(archive);
   EXPECT_EQ(readText(archive), first);
-  EXPECT_EQ(first.size(), archiveOf({}).size() + report.bytes + 20 * 12 + 10 * (43 + 39));
+  EXPECT_EQ(first.size(), archiveOf({}).size() + report.bytes + size_t(20) * 12 + size_t(10) * (43 + 39));
 }
 
 TEST_F(CacheArchiveTest, EmptyCacheGivesAnEmptyArchive) {

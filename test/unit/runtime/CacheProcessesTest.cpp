@@ -132,7 +132,7 @@ TEST_F(CacheProcessesTest, ManyThreadsOneStore) {
   std::atomic<int> bad = 0;
   for (int id = 0; id < 4; ++id)
     threads.emplace_back([&cache, &bad, id] {
-      for (int i = 0; i < 100; ++i) {
+      for (size_t i = 0; i < 100; ++i) {
         CacheKey key = keyOf(std::to_string(i % 3));
         if (cache.put(kExecutable, key, payloadOf(static_cast<char>('a' + id), 10 * i)))
           ++bad;
@@ -305,6 +305,7 @@ TEST_F(CacheLockTest, ExcludesWhileFilesAreRemoved) {
         }
         if (++inside != 1)
           ++collisions;
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
         --inside;
       }
       --left;
