@@ -60,6 +60,29 @@ class Options:
         "`explain` shows. Writes that PyTorch doesn't count (through `.data`) are not seen.",
         ("on", "off"),
     )
+    cache: str = option(
+        "on",
+        "Whether compiled graphs and tuning results are kept on disk and taken from there.",
+        ("on", "off"),
+    )
+    cache_dir: str = option(
+        "",
+        "The folder of the persistent cache, made with mode 0700 if it is missing. Empty: `$XDG_CACHE_HOME/accel`, or "
+        "`~/.cache/accel`.",
+    )
+    cache_trust: str = option(
+        "owner",
+        "Whose files in the cache are believed, for an entry is machine code: `owner` those that only root and this "
+        "user can write; `group` also those of a group of this user's, for a cache that a cluster shares. A folder, "
+        "parent or file that others could have written is refused with the reason.",
+        ("owner", "group"),
+    )
+    cache_locks: str = option(
+        "on",
+        "Whether processes wait for each other, so that one does the work on a key; `off` for file systems without "
+        "locks. The cache is right either way.",
+        ("on", "off"),
+    )
     dump_dir: str = option(
         "",
         "A folder for the document and the IR of each phase, one subfolder for each graph. Empty: nothing is written.",
