@@ -42,10 +42,10 @@ struct Executable::Sections {
   }
 };
 
-Executable::Executable(std::string_view bundle) : Executable(Sections(bundle)) {}
+Executable::Executable(std::string_view bundle, std::string_view name) : Executable(Sections(bundle), name) {}
 
-Executable::Executable(const Sections &sections)
-    : planJson(sections.plan), reportJson(sections.report), program(sections.plan, sections.code) {
+Executable::Executable(const Sections &sections, std::string_view name)
+    : planJson(sections.plan), reportJson(sections.report), program(sections.plan, sections.code, name) {
   if (!sections.constants.empty()) {
     constants = std::make_unique<Constants>(sections.constants, sections.code);
     size_t inputs = program.plan.inputs.size();

@@ -28,8 +28,10 @@ public:
     uint64_t instances = 0;     ///< made so far: one for each set of symbol values and parallel call
   };
 
-  /// Loads a bundle. The bytes are not needed afterwards. Throws BundleError.
-  explicit Executable(std::string_view bundle);
+  /// Loads a bundle. The bytes are not needed afterwards. `name`, if not empty, is what errors and
+  /// profiles call the graph: a bundle from a cache has the name it was compiled under. Throws
+  /// BundleError.
+  explicit Executable(std::string_view bundle, std::string_view name = {});
   ~Executable();
   Executable(const Executable &) = delete;
   Executable &operator=(const Executable &) = delete;
@@ -52,7 +54,7 @@ public:
 
 private:
   struct Sections;
-  explicit Executable(const Sections &sections);
+  Executable(const Sections &sections, std::string_view name);
   using Symbols = c10::SmallVector<int64_t, 8>;
 
   void readSymbols(const IValueList &inputs, Symbols &symbols) const;

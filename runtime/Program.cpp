@@ -63,7 +63,9 @@ std::vector<int> findFirstOutputs(const Plan &plan) {
 
 } // namespace
 
-Program::Program(std::string_view planJson, std::string_view elf) : plan(parsePlan(planJson)) {
+Program::Program(std::string_view planJson, std::string_view elf, std::string_view name) : plan(parsePlan(planJson)) {
+  if (!name.empty())
+    plan.name = name;
   checkTarget(plan.target);
   profileName = "accel::run " + plan.name;
   if (!plan.kernels.empty()) {

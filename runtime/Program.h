@@ -19,7 +19,8 @@ struct Program {
   /// Reads the `plan` section and loads the `code` section (empty: there is none). Throws
   /// BundleError if the plan is wrong, names an operator that PyTorch doesn't have, writes to an
   /// input that it doesn't call mutated, or needs processor features that aren't there.
-  Program(std::string_view planJson, std::string_view elf);
+  /// `name`, if not empty, takes the place of the plan's.
+  Program(std::string_view planJson, std::string_view elf, std::string_view name = {});
   Program(const Program &) = delete;
   Program &operator=(const Program &) = delete;
 

@@ -201,17 +201,19 @@ void deleteFunction(PyObject *object) {
 
 PyObject *newExecutable(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   HANDLE_TH_ERRORS
-  static const char *names[] = {"bundle", "boxed", nullptr};
+  static const char *names[] = {"bundle", "boxed", "name", nullptr};
   Py_buffer bytes;
   int isBoxed = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "y*|p:Executable", const_cast<char **>(names), &bytes, &isBoxed))
+  const char *name = "";
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "y*|ps:Executable", const_cast<char **>(names), &bytes, &isBoxed,
+                                   &name))
     return nullptr;
   std::unique_ptr<Py_buffer, decltype(&PyBuffer_Release)> release(&bytes, &PyBuffer_Release);
   std::unique_ptr<Executable> executable;
   try {
     GilRelease released;
     executable = std::make_unique<Executable>(
-        std::string_view(static_cast<const char *>(bytes.buf), static_cast<size_t>(bytes.len)));
+        std::string_view(static_cast<const char *>(bytes.buf), static_cast<size_t>(bytes.len)), name);
   } catch (const BundleError &error) {
     PyErr_SetString(bundleErrorType, error.what());
     return nullptr;
@@ -314,10 +316,10 @@ PyObject *createExecutableType(PyObject *bundleError) {
     return nullptr;
   bundleErrorType = Py_NewRef(bundleError);
   static const char *documentation =
-      "Executable(bundle: bytes, boxed: bool = False)\n\n"
+      "Executable(bundle: bytes, boxed: bool = False, name: str = '')\n\n"
       "A compiled graph. Calling it with a list or tuple of tensors and integers runs it and\n"
       "returns a list. With `boxed` the given list is emptied, so that its tensors can be freed\n"
-      "as soon as they are no longer needed. Raises BundleError if the bundle can't be used here.";
+      "as soon as they are no longer needed. `name` takes the place of the bundle's own. Raises BundleError if the bundle can't be used here.";
   static PyType_Slot slots[] = {{Py_tp_new, slot(&newExecutable)},
                                 {Py_tp_dealloc, slot(&deleteExecutable)},
                                 {Py_tp_call, slot(&PyVectorcall_Call)},

@@ -7,7 +7,7 @@
 
 namespace accel::python {
 
-/// Returns a new reference to the type `Executable(bundle: bytes, boxed=False)`, or null with a
+/// Returns a new reference to the type `Executable(bundle: bytes, boxed=False, name="")`, or null with a
 /// Python error set. `bundleError` is what it raises for a bundle that can't be used; the type
 /// keeps it.
 ///

@@ -25,6 +25,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {}
 
 _graph_numbers = itertools.count()
 _warned_targets: set[str] = set()
+_warned_caches: set[str] = set()
 
 
 class FallbackWarning(UserWarning):
@@ -114,6 +115,60 @@ def _closure(function: Any) -> Mapping[str, Any]:
 
 
 @dataclass
+class _CacheEntry:
+    """A graph's place in the persistent cache; trouble with the cache is an outcome, never an error."""
+
+    cache: Any  # a CacheStore, or None
+    key: Any = None
+    outcome: str = "off"  # hit, stored, off, or what went wrong
+
+    @classmethod
+    def find(cls, options: settings.Options, graph: str, target: str, compiler_options: str) -> _CacheEntry:
+        """Who dumps phases wants to see them all, so nothing is taken from the cache then."""
+        if options.cache == "off" or options.dump_dir:
+            return cls(None)
+        from torch_accel import cache
+
+        store = cache.open_store(options)
+        return cls(store, cache.executable_key(graph, target, compiler_options) if store else None)
+
+    def load(self, name: str) -> tuple[Any, Any]:
+        """The executable and its report, or None for both."""
+        if self.cache is None:
+            return None, None
+        from torch_accel import _runtime
+
+        found = self.cache.get("executable", self.key)
+        self.outcome = found.reason
+        if not found:
+            self._warn(found)
+            return None, None
+        try:
+            executable = _runtime.Executable(found.payload, boxed=True, name=name)
+        except _runtime.BundleError as error:
+            self.outcome = str(error)
+            return None, None
+        self.outcome = "hit"
+        report = reports.GraphReport.from_json(executable.report)
+        report.name = name
+        return executable, report
+
+    def store(self, bundle: bytes) -> None:
+        if self.cache is None:
+            return
+        put = self.cache.put("executable", self.key, bundle)
+        self.outcome = "stored" if put else f"not stored: {put.reason}"
+        self._warn(put)
+
+    @staticmethod
+    def _warn(result: Any) -> None:
+        """A cache that others can write to is refused as a whole: its owner would wait for ever for it to help."""
+        if result.status == "refused" and result.reason not in _warned_caches:
+            _warned_caches.add(result.reason)
+            warnings.warn(f"accel: the persistent cache is not used: {result.reason}", RuntimeWarning, stacklevel=2)
+
+
+@dataclass
 class _Unit:
     """What the compilers of one Dynamo graph share: its forward, backward or inference graph come one by one."""
 
@@ -195,25 +250,41 @@ class _Unit:
         document = fx_json.write(gm, name=name, kind_of=self.kind_of)
         target = _resolve_target(self.options.target, document.devices)
         dump_dir = self._dump(name, document)
+        compiler_options = settings.compiler_options(self.options, target, dump_dir, is_inference=is_inference)
         captured = time.perf_counter()
+        entry = _CacheEntry.find(self.options, document.unnamed, target, compiler_options)
+        executable, report = entry.load(name)
+        looked_up = time.perf_counter()
+        seconds = {"capture": captured - start, "cache": looked_up - captured}
+        if executable is None:
+            executable, report = self._compile_anew(document.text, name, compiler_options, entry)
+        report.seconds = {**seconds, **report.seconds}
+        report.cache = entry.outcome
+        if is_inference and not report.fallbacks:
+            self.inference = _Inference(executable, document.constants)
+        return _with_constants(executable, document.constants), report
 
+    def _compile_anew(
+        self, document: str, name: str, compiler_options: str, entry: _CacheEntry
+    ) -> tuple[Any, reports.GraphReport]:
+        start = time.perf_counter()
         from torch_accel import _compiler, _runtime  # the compiler loads LLVM, so not before it is needed
 
         imported = time.perf_counter()
         with progress.line(name, self.options.progress) as callback:
-            bundle, report_text = _compiler.compile(
-                document.text,
-                settings.compiler_options(self.options, target, dump_dir, is_inference=is_inference),
-                callback,
-            )
+            bundle, report_text = _compiler.compile(document, compiler_options, callback)
         compiled = time.perf_counter()
         executable = _runtime.Executable(bundle, boxed=True)
+        loaded = time.perf_counter()
+        entry.store(bundle)
         report = reports.GraphReport.from_json(report_text)
-        phases = {"capture": captured - start, "load_compiler": imported - captured, **report.seconds}
-        report.seconds = {**phases, "load": time.perf_counter() - compiled}
-        if is_inference and not report.fallbacks:
-            self.inference = _Inference(executable, document.constants)
-        return _with_constants(executable, document.constants), report
+        report.seconds = {
+            "load_compiler": imported - start,
+            **report.seconds,
+            "load": loaded - compiled,
+            "store": time.perf_counter() - loaded,
+        }
+        return executable, report
 
     def _dump(self, name: str, document: fx_json.Document) -> str:
         """Writes the document where the phases of this graph will be dumped; the folder, empty for none."""

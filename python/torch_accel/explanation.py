@@ -88,6 +88,8 @@ def _graph(graph: GraphReport) -> Any:
     if graph.whole_graph_reason:
         yield _escaped(f"  not compiled: {graph.whole_graph_reason}")
         return
+    if graph.cache != "off":
+        yield _escaped(f"  persistent cache: {graph.cache}")
     if graph.constants.get("values"):
         yield (
             f"  constants: {graph.constants['values']} values made of weights alone, "

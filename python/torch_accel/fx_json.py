@@ -84,6 +84,7 @@ class Document:
     """What `write` returns: the JSON text, and what the caller must pass and know besides."""
 
     text: str
+    unnamed: str  # the text without the name, the same for the same graph wherever it is met
     constants: list[torch.Tensor]  # tensors of the graph module, passed after the placeholders
     devices: set[str]  # of all tensors: {"cpu"}
     calls: int  # number of `call` nodes
@@ -429,14 +430,10 @@ class _Writer:
                 self.nodes.append({"op": "output", "name": node.name, "args": [self.arg(r) for r in results]})
             elif node.op not in ("placeholder", "get_attr"):
                 raise self.refuse(f"a node of kind {node.op} cannot be described")
-        document = {
-            "version": VERSION,
-            "name": self.name,
-            "symbols": self.symbol_entries(),
-            "nodes": self.nodes,
-        }
-        text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-        return Document(text, self.constants, self.devices, sum(self.targets.values()), self.targets)
+        graph = {"version": VERSION, "symbols": self.symbol_entries(), "nodes": self.nodes}
+        unnamed = json.dumps(graph, allow_nan=False, separators=(",", ":"))
+        text = f'{{"name":{json.dumps(self.name)},{unnamed[1:]}'
+        return Document(text, unnamed, self.constants, self.devices, sum(self.targets.values()), self.targets)
 
 
 def _bound(value: Any) -> int | None:

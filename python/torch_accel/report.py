@@ -15,6 +15,7 @@ KEPT_REPORTS = 1024
 # Seconds that are the compiler's own share, in the order in which they pass. `aot_autograd` (PyTorch's tracing) is not.
 PHASES = (
     "capture",
+    "cache",
     "load_compiler",
     "import",
     "graph",
@@ -24,6 +25,7 @@ PHASES = (
     "codegen",
     "executable",
     "load",
+    "store",
 )
 
 
@@ -43,6 +45,7 @@ class GraphReport:
     constants: dict[str, int] = field(default_factory=dict)  # values, bytes: of what depends on weights alone
     refusals: list[dict[str, Any]] = field(default_factory=list)  # producer, consumer, reason
     seconds: dict[str, float] = field(default_factory=dict)  # by phase, with `total` of all but aot_autograd
+    cache: str = "off"  # hit, stored, off, or what was wrong with the persistent cache
     whole_graph_reason: str = ""  # why nothing of the graph was compiled; empty if it was
 
     @classmethod

@@ -33,9 +33,10 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
-    """Fixed random numbers, nothing compiled, no reports, and no options from the caller's environment."""
+    """Fixed random numbers, nothing compiled, no reports, no cache, and no options from the caller's environment."""
     for name in [n for n in os.environ if n.startswith("ACCEL_") and n != "ACCEL_BUILD_DIR"]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("ACCEL_CACHE", "off")
     torch.manual_seed(0)
     torch._dynamo.reset()
     torch_accel.reset_reports()
