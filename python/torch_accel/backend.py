@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from torch_accel import fx_json, progress
+from torch_accel import fx_json, progress, recording
 from torch_accel import options as settings
 from torch_accel import report as reports
 from torch_accel.whole_ops import resizing_stays_whole
@@ -251,6 +251,8 @@ class _Unit:
         target = _resolve_target(self.options.target, document.devices)
         dump_dir = self._dump(name, document)
         compiler_options = settings.compiler_options(self.options, target, dump_dir, is_inference=is_inference)
+        if self.options.record:
+            _record(self.options.record, document, compiler_options)
         captured = time.perf_counter()
         entry = _CacheEntry.find(self.options, document.unnamed, target, compiler_options)
         executable, report = entry.load(name)
@@ -295,6 +297,13 @@ class _Unit:
         with open(os.path.join(folder, "00-capture.json"), "w", encoding="utf-8") as file:
             file.write(document.text)
         return folder
+
+
+def _record(folder: str, document: fx_json.Document, compiler_options: str) -> None:
+    try:
+        recording.write(folder, document, compiler_options)
+    except OSError as error:
+        warnings.warn(f"accel: a graph is not recorded: {error}", RuntimeWarning, stacklevel=2)
 
 
 def _resolve_target(target: str, devices: set[str]) -> str:

@@ -1,4 +1,4 @@
-"""The command `accel`. `accel cache …` looks at the persistent cache and tends it.
+"""The command `accel`. `accel cache …` looks at the persistent cache and tends it; `accel record` and `accel warm` fill it.
 
 Every subcommand has `--json`, which prints one JSON object and nothing else. Trouble goes to stderr with exit status 1.
 """
@@ -6,7 +6,10 @@ Every subcommand has `--json`, which prints one JSON object and nothing else. Tr
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import time
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any
@@ -16,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torch_accel import cache, options
+from torch_accel import cache, options, recording
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="A graph compiler for PyTorch.")
 cache_app = typer.Typer(no_args_is_help=True, help="Looks at the persistent cache and tends it.")
@@ -279,6 +282,65 @@ def import_from(file: Archive, folder: Folder = "", trust: Trust = "", as_json: 
         return _print_json(done)
     _print(f"{done['entries']} entries taken ({format_size(done['bytes'])}), {done['skipped']} were here already")
     return None
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def record(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where the graphs are kept.")],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND…", help="The program to run.")],
+) -> None:
+    """Runs a program and keeps every graph that it compiles; the exit status is the program's."""
+    environment = os.environ | {options.environment_variable("record"): os.path.abspath(folder)}
+    try:
+        status = subprocess.run(command, env=environment, check=False).returncode
+    except OSError as error:
+        raise _fail(f"{command[0]}: {error.strerror}") from None
+    raise typer.Exit(status if status >= 0 else 128 - status)
+
+
+@app.command()
+def warm(
+    records: Annotated[str, typer.Argument(metavar="DIR", help="Graphs that `accel record` or ACCEL_RECORD kept.")],
+    target: Annotated[str, typer.Option(help="What to compile for: cpu (this processor), or cpu:NAME.")] = "cpu",
+    folder: Folder = "",
+    trust: Trust = "",
+    as_json: Json = False,
+) -> None:
+    """Compiles recorded graphs into the cache, without the model's code. Exit status 1 if one could not be kept."""
+    with _errors_for_people():
+        store = _open(folder, trust)
+        chosen = options.resolve({"target": target}).target
+        outcomes = [_warm(store, r, "cpu" if chosen == "auto" else chosen) for r in recording.read_all(records)]
+    if as_json:
+        _print_json({"graphs": outcomes})
+    else:
+        table = _table("graph", "outcome", "seconds")
+        for outcome in outcomes:
+            table.add_row(escape(outcome["record"]), escape(outcome["outcome"]), f"{outcome['seconds']:.2f}")
+        Console().print(table)
+    if any(outcome["outcome"] not in ("stored", "was there") for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _warm(store: cache.CacheStore, record: recording.Record, target: str) -> dict[str, Any]:
+    start = time.perf_counter()
+    compiler_options = record.compiler_options(target)
+    key = cache.executable_key(record.graph, target, compiler_options)
+    outcome = "was there"
+    if not store.get("executable", key):
+        from torch_accel import _compiler
+
+        try:
+            bundle, _ = _compiler.compile(f'{{"name":"graph",{record.graph[1:]}', compiler_options)
+            put = store.put("executable", key, bundle)
+            outcome = "stored" if put else put.reason
+        except (_compiler.GraphError, _compiler.UnsupportedError, _compiler.CompilerError) as error:
+            outcome = str(error).partition("\n")[0]
+    return {
+        "record": record.path.name.removesuffix(recording.SUFFIX),
+        "outcome": outcome,
+        "seconds": time.perf_counter() - start,
+    }
 
 
 def main() -> None:

@@ -83,6 +83,10 @@ class Options:
         "locks. The cache is right either way.",
         ("on", "off"),
     )
+    record: str = option(
+        "",
+        "A folder that keeps every graph that is compiled, for `accel warm`. Empty: none is kept.",
+    )
     dump_dir: str = option(
         "",
         "A folder for the document and the IR of each phase, one subfolder for each graph. Empty: nothing is written.",
