@@ -114,7 +114,8 @@ struct AssignTileConfigs : impl::AssignTileConfigsPassBase<AssignTileConfigs> {
         // Two registers of lanes by as many rows as leave some registers for what they share.
         bool isWide = nativeVectorBits(features) == 512;
         vector = std::min<int64_t>(vector, isWide ? 32 : 16);
-        int64_t count = std::max<int64_t>(*size, 1), tile = llvm::divideCeil(count, llvm::divideCeil(count, isWide ? 8 : 4));
+        int64_t count = std::max<int64_t>(*size, 1),
+                tile = llvm::divideCeil(count, llvm::divideCeil(count, isWide ? 8 : 4));
         int64_t tiles = std::max<int64_t>(1, std::min(*size, kTiledRows * rows) / tile);
         return TileConfigAttr::get(&getContext(), best, vector, vector, tiles * tile, kGrain, tile);
       }

@@ -319,7 +319,8 @@ PyObject *createExecutableType(PyObject *bundleError) {
       "Executable(bundle: bytes, boxed: bool = False, name: str = '')\n\n"
       "A compiled graph. Calling it with a list or tuple of tensors and integers runs it and\n"
       "returns a list. With `boxed` the given list is emptied, so that its tensors can be freed\n"
-      "as soon as they are no longer needed. `name` takes the place of the bundle's own. Raises BundleError if the bundle can't be used here.";
+      "as soon as they are no longer needed. `name` takes the place of the bundle's own. Raises BundleError if the "
+      "bundle can't be used here.";
   static PyType_Slot slots[] = {{Py_tp_new, slot(&newExecutable)},
                                 {Py_tp_dealloc, slot(&deleteExecutable)},
                                 {Py_tp_call, slot(&PyVectorcall_Call)},

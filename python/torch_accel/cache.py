@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import torch  # noqa: F401  its libraries have to be there before `_runtime` is
+import torch  # its libraries have to be there before `_runtime` is
 
 from torch_accel._runtime import (
     BUNDLE_VERSION,
@@ -68,8 +68,8 @@ def open_store(options: Options) -> CacheStore | None:
 def executable_key(graph: str, target: str, compiler_options: str) -> CacheKey:
     """The key of a compiled graph: all that its bundle depends on.
 
-    `graph` is the FX JSON without its name, `compiler_options` what the compiler is given. Where the host is the target,
-    its processor is part of the key. Reads the compiler's file once in a process, but doesn't load it.
+    `graph` is the FX JSON without its name, `compiler_options` what the compiler is given. Where the host is the
+    target, its processor is part of the key. Reads the compiler's file once in a process, but doesn't load it.
     """
     options = json.loads(compiler_options)
     for other in ("target", "dump_dir"):

@@ -1,4 +1,4 @@
-"""The command `accel`. `accel cache …` looks at the persistent cache and tends it; `accel record` and `accel warm` fill it.
+"""The command `accel`. `accel cache …` tends the persistent cache, `accel record` and `accel warm` fill it.
 
 Every subcommand has `--json`, which prints one JSON object and nothing else. Trouble goes to stderr with exit status 1.
 """

@@ -1,7 +1,7 @@
 """Graphs that a run compiled, kept as files: `accel warm` compiles them without the model's code.
 
-A record is one JSON object: `version`, `options` (what the compiler was given, without target and dumps) and `graph` (FX
-JSON without its name). Its file is named by a checksum of the contents, so equal graphs are kept once.
+A record is one JSON object: `version`, `options` (what the compiler was given, without target and dumps) and `graph`
+(FX JSON without its name). Its file is named by a checksum of the contents, so equal graphs are kept once.
 """
 
 from __future__ import annotations

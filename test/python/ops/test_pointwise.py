@@ -103,7 +103,9 @@ def units_off(got: Tensor, truth: Tensor) -> Tensor:
 def test_inline_functions_are_accurate_over_all_floats(name, limit):
     # Every 1031st bit pattern, the special values, and the neighbourhoods of where the functions change their ways.
     x = torch.arange(-(2**31), 2**31, 1031, dtype=I64).to(I32).view(F32)
-    near = torch.tensor([0.9, 0.625, 9.05, 3.95, 0.34657, 88.722836, 87.33655, 103.2789, 103.97208, 104.0, 1e-38, 1.4e-45])
+    near = torch.tensor(
+        [0.9, 0.625, 9.05, 3.95, 0.34657, 88.722836, 87.33655, 103.2789, 103.97208, 104.0, 1e-38, 1.4e-45]
+    )
     near = (near.view(I32)[:, None] + torch.arange(-500, 500, dtype=I32)).flatten().view(F32)
     x = torch.cat([x, near, -near, numbers(F32, 59)])
     function = getattr(torch, name)
