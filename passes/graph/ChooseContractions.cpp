@@ -189,8 +189,32 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
       init = linalg::FillOp::create(b, ValueRange{zero}, ValueRange{empty}).getResult(0);
     }
     Value result = contraction(b, left, right, init, {map({m, k}), rightMap, map({m, n})}, dims, 1, choice.reason);
+    if (isHalf(element))
+      passUnrounded(op, result);
     op->replaceAllUsesWith(ValueRange{converted(b, result, element)});
     op->erase();
+  }
+
+  /// What the product's own node adds to it (addmm, linear) is added before rounding, as in eager.
+  static void passUnrounded(Operation *op, Value sums) {
+    Type type = getElementTypeOrSelf(sums.getType());
+    for (OpOperand &use : llvm::make_early_inc_range(op->getResult(0).getUses())) {
+      auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
+      if (!reader || reader.getLoc() != op->getLoc() || !reader.isDpsInput(&use))
+        continue;
+      BlockArgument argument = reader.getMatchingBlockArgument(&use);
+      bool isWidened = llvm::all_of(argument.getUsers(), [&](Operation *user) {
+        return isa<arith::ExtFOp>(user) && user->getResult(0).getType() == type;
+      });
+      if (!isWidened)
+        continue;
+      for (Operation *widening : llvm::make_early_inc_range(argument.getUsers())) {
+        widening->getResult(0).replaceAllUsesWith(argument);
+        widening->erase();
+      }
+      argument.setType(type);
+      use.set(sums);
+    }
   }
 
   /// [K, N] as panels [N / width, K, width].

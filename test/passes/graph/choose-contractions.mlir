@@ -268,3 +268,38 @@ func.func @written(%x: tensor<8x64xf32>, %y: tensor<64x64xf32>,
   accel.aten_call "aten::copy_" "default" "fallback"(%w, %y) {args = [#accel.operand<0>, #accel.operand<1>], effects} : (tensor<64x64xf32>, tensor<64x64xf32>) -> ()
   return %r : tensor<8x64xf32>
 }
+
+// A node that adds to its product adds before the sum is rounded to bf16; another node sees what was rounded.
+// OWN-LABEL: func.func @half_and_bias
+// OWN: %[[P:.*]] = linalg.generic {{.*}}"reduction"]} ins
+// OWN: %[[ROUNDED:.*]] = linalg.generic {{.*}} ins(%[[P]] : tensor<64x64xf32>)
+// OWN: arith.truncf
+// OWN: linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<64x64xf32>, tensor<64xbf16>)
+// OWN: linalg.generic {{.*}} ins(%[[ROUNDED]], %{{.*}} : tensor<64x64xbf16>, tensor<64xbf16>)
+#mn = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (j)>
+func.func @half_and_bias(%a: tensor<64x64xbf16>, %b: tensor<64x64xbf16>, %c: tensor<64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xbf16>) {
+  %zero = arith.constant 0.0 : bf16
+  %e = tensor.empty() : tensor<64x64xbf16>
+  %i = linalg.fill ins(%zero : bf16) outs(%e : tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  %p = linalg.matmul ins(%a, %b : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%i : tensor<64x64xbf16>) -> tensor<64x64xbf16> loc("addmm")
+  %r = linalg.generic {indexing_maps = [#mn, #row, #mn], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %c : tensor<64x64xbf16>, tensor<64xbf16>) outs(%e : tensor<64x64xbf16>) {
+  ^bb0(%x: bf16, %y: bf16, %o: bf16):
+    %xf = arith.extf %x : bf16 to f32
+    %yf = arith.extf %y : bf16 to f32
+    %s = arith.addf %xf, %yf : f32
+    %t = arith.truncf %s : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<64x64xbf16> loc("addmm")
+  %q = linalg.generic {indexing_maps = [#mn, #row, #mn], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %c : tensor<64x64xbf16>, tensor<64xbf16>) outs(%e : tensor<64x64xbf16>) {
+  ^bb0(%x: bf16, %y: bf16, %o: bf16):
+    %xf = arith.extf %x : bf16 to f32
+    %yf = arith.extf %y : bf16 to f32
+    %s = arith.addf %xf, %yf : f32
+    %t = arith.truncf %s : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<64x64xbf16> loc("add")
+  return %r, %q : tensor<64x64xbf16>, tensor<64x64xbf16>
+}
