@@ -1,4 +1,4 @@
-/// The negative log likelihood, which is the second half of cross entropy.
+/// The negative log likelihood, which is the second half of cross entropy; losses of differences.
 #include "compiler/import/Families.h"
 #include "compiler/import/IndexMath.h"
 #include "compiler/import/ReductionMath.h"
@@ -108,11 +108,90 @@ LogicalResult lowerNllBackward(NodeImporter &n) {
   }));
 }
 
+//===-- Losses of x = self - target -------------------------------------------------------------------------------===//
+
+using DifferenceFormula = Scalar (*)(Scalar x, double parameter);
+
+Scalar square(Scalar x, double) { return x * x; }
+Scalar squareSlope(Scalar x, double) { return x * 2.0; }
+
+/// Half the square below `beta`, over `beta`, and a line beyond.
+Scalar smoothL1(Scalar x, double beta) {
+  Scalar z = abs(x);
+  return select(z < beta, z * z * 0.5 / beta, z - 0.5 * beta);
+}
+Scalar smoothL1Slope(Scalar x, double beta) { return select(x <= -beta, -1.0, select(x >= beta, 1.0, x / beta)); }
+
+/// Half the square up to `delta`, and a line beyond.
+Scalar huber(Scalar x, double delta) {
+  Scalar z = abs(x);
+  return select(z <= delta, z * z * 0.5, (z - 0.5 * delta) * delta);
+}
+Scalar huberSlope(Scalar x, double delta) { return select(x <= -delta, -delta, select(x >= delta, delta, x)); }
+
+/// Both tensors in the dtype to compute in, and arguments `reduction` and `beta` or `delta`, if there is one.
+struct Difference {
+  Tensor self, target;
+  int64_t mode = kMean;
+  double parameter = 1;
+  SmallVector<int64_t> dims; // all
+
+  static FailureOr<Difference> get(NodeImporter &n, unsigned first) {
+    FailureOr<Tensor> self = n.tensor(first, "self"), target = n.tensor(first + 1, "target");
+    FailureOr<int64_t> mode = n.integer(first + 2, "reduction", kMean);
+    FailureOr<double> parameter = n.real(first + 3, n.target().contains("huber") ? "delta" : "beta", 1.0);
+    if (failed(self) || failed(target) || failed(mode) || failed(parameter))
+      return failure();
+    DType result = n.resultDType();
+    if (!isFloat(result) || self->sizes != target->sizes)
+      return n.refuse(isFloat(result) ? "sizes that differ" : "a loss of integers");
+    DType dtype = computeDType(result);
+    return Difference{n.cast(*self, dtype), n.cast(*target, dtype), *mode, *parameter,
+                      llvm::to_vector(llvm::seq<int64_t>(0, self->rank()))};
+  }
+};
+
+/// `mse_loss(self, target, reduction)`, `smooth_l1_loss(…, beta)`, `huber_loss(…, delta)`.
+template <DifferenceFormula value> LogicalResult lowerDifference(NodeImporter &n) {
+  FailureOr<Difference> d = Difference::get(n, 0);
+  if (failed(d))
+    return failure();
+  Tensor losses =
+      compute(n, {d->self, d->target}, [&](ArrayRef<Scalar> s) { return value(s[0] - s[1], d->parameter); });
+  return n.yield(d->mode == kMean  ? meanOver(n, losses, d->dims)
+                 : d->mode == kSum ? sumOver(n, losses, d->dims)
+                                   : losses);
+}
+
+/// `mse_loss_backward(grad_output, self, target, reduction)` and the others'.
+template <DifferenceFormula slope> LogicalResult lowerDifferenceBackward(NodeImporter &n) {
+  FailureOr<Tensor> gradient = n.tensor(0, "grad_output");
+  FailureOr<Difference> d = Difference::get(n, 1);
+  if (failed(gradient) || failed(d))
+    return failure();
+  if (gradient->rank() != 0 && gradient->sizes != d->self.sizes)
+    return n.refuse("a gradient of other sizes");
+  Tensor scaled = n.cast(*gradient, d->self.dtype);
+  if (d->mode == kMean)
+    scaled = divideByCount(n, scaled, countOver(d->self, d->dims));
+  AffineMap identity = n.b.getMultiDimIdentityMap(d->self.rank());
+  AffineMap once = AffineMap::get(d->self.rank(), 0, {}, n.b.getContext());
+  Operand operands[] = {{d->self, identity}, {d->target, identity}, {scaled, scaled.rank() == 0 ? once : identity}};
+  return n.yield(compute(n, operands, d->self.sizes, d->self.dtype,
+                         [&](ArrayRef<Scalar> s) { return slope(s[0] - s[1], d->parameter) * s[2]; }));
+}
+
 } // namespace
 
 void populateLoss(LoweringTable &table) {
   table.add({"aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default"}, lowerNllForward);
   table.add({"aten.nll_loss_backward.default", "aten.nll_loss2d_backward.default"}, lowerNllBackward);
+  table.add("aten.mse_loss.default", lowerDifference<square>);
+  table.add("aten.mse_loss_backward.default", lowerDifferenceBackward<squareSlope>);
+  table.add("aten.smooth_l1_loss.default", lowerDifference<smoothL1>);
+  table.add("aten.smooth_l1_loss_backward.default", lowerDifferenceBackward<smoothL1Slope>);
+  table.add("aten.huber_loss.default", lowerDifference<huber>);
+  table.add("aten.huber_loss_backward.default", lowerDifferenceBackward<huberSlope>);
 }
 
 } // namespace accel
