@@ -1,4 +1,5 @@
 #include "runtime/Bundle.h"
+#include "runtime/LittleEndian.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -11,11 +12,6 @@ namespace {
 constexpr std::string_view kMagic = "ACCELBDL";
 constexpr size_t kMaxNameSize = 255;
 constexpr uint32_t kMaxSections = 1024;
-
-template <typename T> void appendInteger(std::string &out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i)
-    out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
-}
 
 /// Reads integers and strings off the front of `rest`; what doesn't fit is a BundleError.
 class Cursor {
@@ -31,13 +27,7 @@ public:
     return taken;
   }
 
-  template <typename T> T takeInteger(std::string_view what) {
-    std::string_view bytes = take(sizeof(T), what);
-    T value = 0;
-    for (size_t i = 0; i < sizeof(T); ++i)
-      value |= static_cast<T>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-    return value;
-  }
+  template <typename T> T takeInteger(std::string_view what) { return integerAt<T>(take(sizeof(T), what), 0); }
 
   size_t left() const { return rest.size(); }
 

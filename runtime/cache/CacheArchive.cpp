@@ -1,4 +1,5 @@
 #include "runtime/cache/CacheArchive.h"
+#include "runtime/LittleEndian.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -19,8 +20,7 @@ constexpr uint32_t kMaxNameBytes = 64;
 
 template <typename T> std::string integerBytes(T value) {
   std::string out;
-  for (size_t i = 0; i < sizeof(T); ++i)
-    out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
+  appendInteger(out, value);
   return out;
 }
 
@@ -70,14 +70,7 @@ public:
     return bytes;
   }
 
-  template <typename T> T takeInteger(const std::string &what) {
-    std::string bytes = take(sizeof(T), what);
-    T value = 0;
-    for (size_t i = 0; i < sizeof(T); ++i)
-      value |= static_cast<T>(static_cast<unsigned char>(bytes[i])) << (8 * i);
-    hash.update(bytes);
-    return value;
-  }
+  template <typename T> T takeInteger(const std::string &what) { return integerAt<T>(takeHashed(sizeof(T), what), 0); }
 
   std::string takeHashed(uint64_t count, const std::string &what) {
     std::string bytes = take(count, what);

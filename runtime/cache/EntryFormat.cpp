@@ -1,4 +1,5 @@
 #include "runtime/cache/EntryFormat.h"
+#include "runtime/LittleEndian.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -12,18 +13,6 @@ constexpr size_t kVersionAt = 8;
 constexpr size_t kKindAt = 12;
 constexpr size_t kKeySizeAt = 16;
 constexpr size_t kPayloadSizeAt = 24;
-
-template <typename T> void appendInteger(std::string &out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i)
-    out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
-}
-
-template <typename T> T integerAt(std::string_view bytes, size_t offset) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i)
-    value |= static_cast<T>(static_cast<unsigned char>(bytes[offset + i])) << (8 * i);
-  return value;
-}
 
 /// Whether the last bytes are the checksum of those before them.
 bool hasRightChecksum(std::string_view bytes) {
