@@ -226,17 +226,11 @@ private:
       bool isStore = access.result >= 0;
       Value base = isStore ? resultPointers[access.result] : pointers.lookup(access.tensor);
       Type type = getElementTypeOrSelf(access.tensor.getType());
-      int64_t bytes = std::max<unsigned>(8, type.getIntOrFloatBitWidth()) / 8;
       positions[nest.n] = firstColumn;
       setEpilogueRow(row);
       Value start = elementIndex(access), stride = expr(access.strides[nest.rows.back()]);
       for (int64_t i = 0; i < height; ++i)
-        for (int64_t column = 0; column < width; column += 64 / bytes) {
-          Value position = index.add(start, index.add(index.mul(stride, index.constant(i)), index.constant(column)));
-          Value bytesIn = index.mul(position, index.constant(bytes));
-          Value address = LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytesIn});
-          LLVM::Prefetch::create(b, address, /*rw=*/isStore, /*hint=*/3, /*cache=*/1);
-        }
+        memory.prefetchLines(base, index.add(start, index.mul(stride, index.constant(i))), type, width, isStore, 3);
     }
   }
 
@@ -493,7 +487,6 @@ private:
 
   void storeTile(int64_t height, Value row, Value rows, ArrayRef<Value> tile) {
     bool mathematics = callsMathematics(kernel) || inlinesMathematics(kernel);
-
     int64_t step = mathematics ? std::min<int64_t>(width, nativeLanes()) : width;
     if (IndexEmitter::constantOf(rows) == height && !mathematics && epilogueOps() <= kInlineOps) {
       for (int64_t i = 0; i < height; ++i)

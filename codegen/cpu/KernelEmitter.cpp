@@ -256,14 +256,9 @@ private:
           access.strides[vectorLoop] != getAffineConstantExpr(1, b.getContext()))
         continue;
       Value base = pointers.lookup(access.tensor);
-      unsigned bits = getElementTypeOrSelf(access.tensor.getType()).getIntOrFloatBitWidth();
-      int64_t bytes = std::max<unsigned>(8, bits) / 8;
-      Value start = index.add(elementIndex(access), index.constant(next.getValue()));
-      for (int64_t line = 0; line < config.getVector() * bytes; line += 64) {
-        Value offset = index.add(index.mul(start, index.constant(bytes)), index.constant(line));
-        Value address = LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
-        LLVM::Prefetch::create(b, address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
-      }
+      memory.prefetchLines(base, index.add(elementIndex(access), index.constant(next.getValue())),
+                           getElementTypeOrSelf(access.tensor.getType()), config.getVector(), /*isStore=*/false,
+                           /*hint=*/2);
     }
   }
 

@@ -241,6 +241,16 @@ void MemoryEmitter::storeLanes(Value value, Value base, Value index, Value strid
   scatter(value, base, laneIndices(index, stride, lanes.count), lanes.mask, lanes.count);
 }
 
+void MemoryEmitter::prefetchLines(Value base, Value index, Type element, int64_t count, bool isStore, unsigned hint) {
+  constexpr int64_t kLine = 64;
+  Type memory = memoryType(element);
+  IndexEmitter positions(b);
+  for (int64_t first = 0; first < count; first += kLine / alignmentOf(memory)) {
+    Value line = address(base, positions.add(index, positions.constant(first)), memory);
+    LLVM::Prefetch::create(b, line, /*rw=*/isStore, hint, /*cache=*/1);
+  }
+}
+
 void MemoryEmitter::scatter(Value value, Value base, Value indices, Value mask, int64_t lanes) {
   Value stored = toMemory(splat(value, lanes));
   Type memory = getElementTypeOrSelf(stored.getType());

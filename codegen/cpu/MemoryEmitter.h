@@ -58,6 +58,9 @@ public:
                         const Lanes &lanes);
   void storeLanes(mlir::Value value, mlir::Value base, mlir::Value index, mlir::Value stride, const Lanes &lanes,
                   const Stream &stream = {});
+  /// Asks for the cache lines of `count` elements from `index` on; `hint` is LLVM's locality, 3 for the nearest cache.
+  void prefetchLines(mlir::Value base, mlir::Value index, mlir::Type element, int64_t count, bool isStore,
+                     unsigned hint);
   /// Lane l is element indices[l].
   mlir::Value gather(mlir::Value base, mlir::Value indices, mlir::Type element, mlir::Value mask, int64_t lanes);
   /// The other way round; of lanes with one index the last is written.
