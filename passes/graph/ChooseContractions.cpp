@@ -79,7 +79,7 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
     Type element = getElementTypeOrSelf(op->getResult(0).getType());
     if (!element.isF32() && !element.isF64() && !isHalf(element) && !(always && element.isInteger()))
       return {false, 0, "the type is the library's"};
-    if (element.isF16() && !hasFeature("+f16c"))
+    if (element.isF16() && !hasFeature(features, "+f16c"))
       return {false, 0, "the processor doesn't convert f16"};
     if (isHalf(element) && hasProductsOf(element) && !always)
       return {false, 0, "the processor multiplies this type, and the library knows how"};
@@ -117,14 +117,8 @@ struct ChooseContractions : impl::ChooseContractionsPassBase<ChooseContractions>
 
   /// Whether the target has instructions for products of bf16 or f16.
   bool hasProductsOf(Type element) {
-    return element.isBF16() ? hasFeature("+amx-bf16") || hasFeature("+avx512bf16")
-                            : hasFeature("+amx-fp16") || hasFeature("+avx512fp16");
-  }
-
-  bool hasFeature(StringRef feature) {
-    SmallVector<StringRef> list;
-    StringRef(features).split(list, ',');
-    return llvm::is_contained(list, feature);
+    return element.isBF16() ? hasFeature(features, "+amx-bf16") || hasFeature(features, "+avx512bf16")
+                            : hasFeature(features, "+amx-fp16") || hasFeature(features, "+avx512fp16");
   }
 
   /// A tensor of that shape without values. Sizes are expressions: an op that asks a product's destination for them

@@ -6,19 +6,17 @@ using namespace mlir;
 
 namespace accel {
 
-int64_t nativeVectorBits(StringRef features) {
+bool hasFeature(StringRef features, StringRef name) {
   SmallVector<StringRef> list;
   features.split(list, ',');
-  if (llvm::is_contained(list, "+avx512f"))
-    return 512;
-  return llvm::is_contained(list, "+avx2") ? 256 : 128;
+  return llvm::is_contained(list, name);
 }
 
-bool hasFma(StringRef features) {
-  SmallVector<StringRef> list;
-  features.split(list, ',');
-  return llvm::is_contained(list, "+fma");
+int64_t nativeVectorBits(StringRef features) {
+  return hasFeature(features, "+avx512f") ? 512 : hasFeature(features, "+avx2") ? 256 : 128;
 }
+
+bool hasFma(StringRef features) { return hasFeature(features, "+fma"); }
 
 int64_t panelWidth(StringRef features, unsigned bits, std::optional<int64_t> rows, std::optional<int64_t> columns) {
   int64_t lanes = nativeVectorBits(features) / bits;

@@ -7,6 +7,8 @@
 
 namespace accel {
 
+/// Whether LLVM's feature string has this name, with its sign: "+fma".
+bool hasFeature(llvm::StringRef features, llvm::StringRef name);
 /// Bits of the widest vector register with integer and float arithmetic, by LLVM's feature string.
 int64_t nativeVectorBits(llvm::StringRef features);
 /// Whether the target multiplies and adds in one instruction.
