@@ -123,14 +123,14 @@ class _CacheEntry:
     outcome: str = "off"  # hit, stored, off, or what went wrong
 
     @classmethod
-    def find(cls, options: settings.Options, graph: str, target: str, compiler_options: str) -> _CacheEntry:
+    def find(cls, options: settings.Options, graph: str, target: str, graph_options: Mapping[str, Any]) -> _CacheEntry:
         """Who dumps phases wants to see them all, so nothing is taken from the cache then."""
         if options.cache == "off" or options.dump_dir:
             return cls(None)
         from torch_accel import cache
 
         store = cache.open_store(options)
-        return cls(store, cache.executable_key(graph, target, compiler_options) if store else None)
+        return cls(store, cache.executable_key(graph, target, graph_options) if store else None)
 
     def load(self, name: str) -> tuple[Any, Any]:
         """The executable and its report, or None for both."""
@@ -250,15 +250,16 @@ class _Unit:
         document = fx_json.write(gm, name=name, kind_of=self.kind_of)
         target = _resolve_target(self.options.target, document.devices)
         dump_dir = self._dump(name, document)
-        compiler_options = settings.compiler_options(self.options, target, dump_dir, is_inference=is_inference)
+        graph_options = settings.graph_options(self.options, is_inference=is_inference)
         if self.options.record:
-            _record(self.options.record, document, compiler_options)
+            _record(self.options.record, document, graph_options)
         captured = time.perf_counter()
-        entry = _CacheEntry.find(self.options, document.unnamed, target, compiler_options)
+        entry = _CacheEntry.find(self.options, document.unnamed, target, graph_options)
         executable, report = entry.load(name)
         looked_up = time.perf_counter()
         seconds = {"capture": captured - start, "cache": looked_up - captured}
         if executable is None:
+            compiler_options = settings.compiler_options(graph_options, target, dump_dir)
             executable, report = self._compile_anew(document.text, name, compiler_options, entry)
         report.seconds = {**seconds, **report.seconds}
         report.cache = entry.outcome
@@ -299,9 +300,9 @@ class _Unit:
         return folder
 
 
-def _record(folder: str, document: fx_json.Document, compiler_options: str) -> None:
+def _record(folder: str, document: fx_json.Document, graph_options: Mapping[str, Any]) -> None:
     try:
-        recording.write(folder, document, compiler_options)
+        recording.write(folder, document, graph_options)
     except OSError as error:
         warnings.warn(f"accel: a graph is not recorded: {error}", RuntimeWarning, stacklevel=2)
 

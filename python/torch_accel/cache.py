@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch  # its libraries have to be there before `_runtime` is
 
@@ -65,22 +66,19 @@ def open_store(options: Options) -> CacheStore | None:
     return CacheStore(place, trust=options.cache_trust, locks=options.cache_locks == "on")
 
 
-def executable_key(graph: str, target: str, compiler_options: str) -> CacheKey:
+def executable_key(graph: str, target: str, graph_options: Mapping[str, Any]) -> CacheKey:
     """The key of a compiled graph: all that its bundle depends on.
 
-    `graph` is the FX JSON without its name, `compiler_options` what the compiler is given. Where the host is the
+    `graph` is the FX JSON without its name, `graph_options` those of `options.graph_options`. Where the host is the
     target, its processor is part of the key. Reads the compiler's file once in a process, but doesn't load it.
     """
-    options = json.loads(compiler_options)
-    for other in ("target", "dump_dir"):
-        del options[other]
     return CacheKey(
         [
             ("bundle", str(BUNDLE_VERSION)),
             ("compiler", _compiler_identity()),
             ("torch", torch.__version__),
             ("target", f"{target} {_host()}" if target == "cpu" else target),
-            ("options", json.dumps(options, sort_keys=True)),
+            ("options", json.dumps(graph_options, sort_keys=True)),
             ("graph", graph),
         ]
     )

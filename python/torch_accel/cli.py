@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torch_accel import cache, options, recording
+from torch_accel import cache, fx_json, options, recording
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="A graph compiler for PyTorch.")
 cache_app = typer.Typer(no_args_is_help=True, help="Looks at the persistent cache and tends it.")
@@ -324,14 +324,14 @@ def warm(
 
 def _warm(store: cache.CacheStore, record: recording.Record, target: str) -> dict[str, Any]:
     start = time.perf_counter()
-    compiler_options = record.compiler_options(target)
-    key = cache.executable_key(record.graph, target, compiler_options)
+    key = cache.executable_key(record.graph, target, record.options)
     outcome = "was there"
     if not store.get("executable", key):
         from torch_accel import _compiler
 
         try:
-            bundle, _ = _compiler.compile(f'{{"name":"graph",{record.graph[1:]}', compiler_options)
+            document = fx_json.named(record.graph, "graph")
+            bundle, _ = _compiler.compile(document, options.compiler_options(record.options, target))
             put = store.put("executable", key, bundle)
             outcome = "stored" if put else put.reason
         except (_compiler.GraphError, _compiler.UnsupportedError, _compiler.CompilerError) as error:

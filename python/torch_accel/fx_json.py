@@ -432,8 +432,14 @@ class _Writer:
                 raise self.refuse(f"a node of kind {node.op} cannot be described")
         graph = {"version": VERSION, "symbols": self.symbol_entries(), "nodes": self.nodes}
         unnamed = json.dumps(graph, allow_nan=False, separators=(",", ":"))
-        text = f'{{"name":{json.dumps(self.name)},{unnamed[1:]}'
-        return Document(text, unnamed, self.constants, self.devices, sum(self.targets.values()), self.targets)
+        return Document(
+            named(unnamed, self.name), unnamed, self.constants, self.devices, sum(self.targets.values()), self.targets
+        )
+
+
+def named(unnamed: str, name: str) -> str:
+    """The text of a document from what it is without its name."""
+    return f'{{"name":{json.dumps(name)},{unnamed[1:]}'
 
 
 def _bound(value: Any) -> int | None:

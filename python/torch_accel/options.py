@@ -143,17 +143,18 @@ def check_mode(mode: str | None) -> str:
     return name
 
 
-def compiler_options(options: Options, target: str, dump_dir: str, *, is_inference: bool = False) -> str:
-    """The JSON text that the C++ compiler reads: the options that concern it, with the target resolved."""
-    return json.dumps(
-        {
-            "target": target,
-            "dump_dir": dump_dir,
-            "fallback": options.fallback,
-            "contractions": options.contractions,
-            "constant_weights": is_inference and options.constant_weights == "on",
-        }
-    )
+def graph_options(options: Options, *, is_inference: bool = False) -> dict[str, Any]:
+    """The options that say what becomes of a graph, whatever the target."""
+    return {
+        "fallback": options.fallback,
+        "contractions": options.contractions,
+        "constant_weights": is_inference and options.constant_weights == "on",
+    }
+
+
+def compiler_options(of_graph: Mapping[str, Any], target: str, dump_dir: str = "") -> str:
+    """The JSON text that the C++ compiler reads: a graph's options, with the target resolved."""
+    return json.dumps({"target": target, "dump_dir": dump_dir, **of_graph})
 
 
 def markdown() -> str:

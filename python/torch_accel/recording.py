@@ -1,7 +1,7 @@
 """Graphs that a run compiled, kept as files: `accel warm` compiles them without the model's code.
 
-A record is one JSON object: `version`, `options` (what the compiler was given, without target and dumps) and `graph`
-(FX JSON without its name). Its file is named by a checksum of the contents, so equal graphs are kept once.
+A record is one JSON object: `version`, `options` (those of `options.graph_options`) and `graph` (FX JSON without its
+name). Its file is named by a checksum of the contents, so equal graphs are kept once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,10 @@ class Record:
     graph: str  # FX JSON without a name
     options: dict[str, Any]
 
-    def compiler_options(self, target: str) -> str:
-        """What the compiler is given to compile the graph for this target, as JSON text."""
-        return json.dumps({**self.options, "target": target, "dump_dir": ""})
 
-
-def write(folder: str, document: Document, compiler_options: str) -> None:
+def write(folder: str, document: Document, graph_options: Mapping[str, Any]) -> None:
     """Keeps a graph. Raises OSError if the folder can't be written to."""
-    options = json.loads(compiler_options)
-    for other in ("target", "dump_dir"):
-        del options[other]
-    text = f'{{"version":{VERSION},"options":{json.dumps(options)},"graph":{document.unnamed}}}'
+    text = f'{{"version":{VERSION},"options":{json.dumps(graph_options)},"graph":{document.unnamed}}}'
     path = Path(folder, hashlib.sha256(text.encode()).hexdigest()[:32] + SUFFIX)
     if path.exists():
         return
