@@ -37,6 +37,7 @@ public:
     blockCount = expr(countOf(allRows(), config.getRows()));
     panelCount = expr(countOf(loops.loops()[nest.n].size, width));
     numRows = expr(allRows());
+    blockRows = rowsOfBlock();
     numColumns = sizes[nest.n];
     // Carried along: which block of rows lies in the scratch memory.
     forRange(unitsBegin, unitsEnd, index.constant(1), {index.constant(-1)},
@@ -164,6 +165,21 @@ private:
   //===-- Units
   //----------------------------------------------------------------------------------------------------------===//
 
+  /// The schedule's rows, or, where their number is known at run time only, as many fewer as make the blocks equal: 128
+  /// rows by 112 are two blocks of 70 and 58, for threads get as many blocks each.
+  Value rowsOfBlock() {
+    Value most = index.constant(config.getRows());
+    if (constantRows())
+      return most;
+    auto shares = [&](Value count, Value parts) -> Value {
+      Value one = index.constant(1);
+      return arith::DivUIOp::create(b, arith::SubIOp::create(b, index.add(count, parts), one), parts);
+    };
+    Value height = index.constant(tileRows);
+    Value blocks = arith::MaxUIOp::create(b, blockCount, index.constant(1));
+    return index.mul(shares(shares(numRows, height), blocks), height);
+  }
+
   /// Returns the number of the block of rows whose copy lies in the scratch memory from now on.
   Value emitUnit(Value unit, Value copied) {
     // Panels change fastest, then blocks of rows.
@@ -177,9 +193,9 @@ private:
       if (i > 0)
         rest = arith::DivUIOp::create(b, rest, sizes[loop]);
     }
-    firstRow = index.mul(block, index.constant(config.getRows()));
+    firstRow = index.mul(block, blockRows);
     firstColumn = index.mul(panel, index.constant(width));
-    endRow = arith::MinSIOp::create(b, arith::AddIOp::create(b, firstRow, index.constant(config.getRows())), numRows);
+    endRow = arith::MinSIOp::create(b, arith::AddIOp::create(b, firstRow, blockRows), numRows);
     if (copiesA) {
       Value isNew = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, blockNumber, copied);
       auto branch = scf::IfOp::create(b, isNew, false);
@@ -551,7 +567,7 @@ private:
   SmallVector<Access> epilogue;
   bool rowsAreOne = false;
   AffineExpr scratchBytes, tileOffset, aOffset, bOffset, rowStride;
-  Value blockCount, panelCount, numRows, numColumns, firstRow, endRow, firstColumn;
+  Value blockCount, blockRows, panelCount, numRows, numColumns, firstRow, endRow, firstColumn;
   llvm::DenseMap<Value, Value> known; ///< at the current position
 };
 

@@ -307,6 +307,23 @@ def test_dynamic_rows(choice, target):
     assert len(torch_accel.reports()) == 1
 
 
+@pytest.mark.parametrize("target", ["auto", PORTABLE])
+def test_dynamic_rows_in_blocks(target):
+    """With so many terms a block has some hundred rows: numbers of rows around one, two and more blocks."""
+    function = lambda x, w: F.linear(x, w)  # noqa: E731
+    w = values(F32, 33, 16384, seed=1)
+    compiled = torch.compile(
+        function, backend="accel", fullgraph=True, options={"contractions": "own", "target": target}
+    )
+    with torch.no_grad():
+        for m in (128, 2, 13, 14, 15, 55, 56, 57, 60, 61, 112, 113, 120, 169, 500):
+            x = values(F32, m, 16384)
+            torch._dynamo.mark_dynamic(x, 0)
+            compare(function, [x, w], compiled, name=f"{m} rows")
+    assert_native()
+    assert len(torch_accel.reports()) == 1
+
+
 @pytest.mark.parametrize("choice", CHOICES)
 def test_dynamic_batches(choice):
     torch_accel.reset_reports()
