@@ -127,8 +127,8 @@ accel.kernel @panels(%a: tensor<300x64xf32> {accel.layout = #accel.layout<affine
 
 // The deeper, the fewer rows share a unit: their part of A stays in the cache.
 // CHECK-LABEL: accel.kernel @deep
-// AVX2-SAME: rows = 30, grain = 16384, tile = 6>
-// AVX512-SAME: rows = 56, grain = 16384, tile = 14>
+// AVX2-SAME: rows = 150, grain = 16384, tile = 6>
+// AVX512-SAME: rows = 252, grain = 16384, tile = 14>
 accel.kernel @deep(%a: tensor<3000x4096xf32> {accel.layout = #accel.layout<affine_map<() -> (3000, 4096)>, affine_map<() -> (4096, 1)>>}, %b: tensor<4096x128xf32> {accel.layout = #accel.layout<affine_map<() -> (4096, 128)>, affine_map<() -> (128, 1)>>})
     -> (tensor<3000x128xf32> {accel.layout = #accel.layout<affine_map<() -> (3000, 128)>, affine_map<() -> (128, 1)>>}) attributes {parallel = 2 : i64, rows = 1 : i64} {
   %zero = arith.constant 0.0 : f32
