@@ -5,6 +5,7 @@
 #include "compiler/executable/PlanBuilder.h"
 #include "compiler/executable/Report.h"
 #include "compiler/import/Importer.h"
+#include "compiler/tuning/TuningTasks.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
@@ -56,12 +57,30 @@ public:
   }
 
   llvm::Expected<CompileResult> run() {
+    if (llvm::Error error = runPhases())
+      return std::move(error);
+    if (options.compileTo != Phase::Executable)
+      result.output = print(*module);
+    else
+      finish();
+    return std::move(result);
+  }
+
+  /// Of a compile to phase `schedule`.
+  llvm::Expected<std::string> tasks(unsigned maxCandidates) {
+    if (llvm::Error error = runPhases())
+      return std::move(error);
+    return tuningTasksJson(tuningTasks(*module, maxCandidates));
+  }
+
+private:
+  llvm::Error runPhases() {
     llvm::Expected<TargetDescription> found = describeTarget(options.target);
     if (!found)
       return llvm::make_error<GraphError>(llvm::toString(found.takeError()));
     target = *found;
     if (llvm::Error error = begin())
-      return std::move(error);
+      return error;
     for (const PhaseInfo &info : phases()) {
       if (info.phase > options.compileTo || (options.compileFrom && info.phase <= *options.compileFrom) ||
           info.phase == Phase::Import)
@@ -71,17 +90,12 @@ public:
         progress(info.name, double(info.phase) / phases().size());
       auto start = std::chrono::steady_clock::now();
       if (llvm::Error error = runPhase(info.phase))
-        return std::move(error);
+        return error;
       seconds[info.name.str()] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
-    if (options.compileTo != Phase::Executable)
-      result.output = print(*module);
-    else
-      finish();
-    return std::move(result);
+    return llvm::Error::success();
   }
 
-private:
   static const DialectRegistry &registry() {
     static const DialectRegistry shared = [] {
       DialectRegistry r;
@@ -140,6 +154,8 @@ private:
       return generate();
     if (phase == Phase::Executable)
       return llvm::Error::success();
+    if (phase == Phase::Schedule && failed(applyTileConfigs(*module, options.tileConfigs)))
+      return broken();
     PassManager passes(&context);
     buildPhase(phase, passes, target, options.graph);
     if (failed(passes.run(*module)))
@@ -248,6 +264,12 @@ llvm::Expected<TargetDescription> describeTarget(StringRef name) {
 llvm::Expected<CompileResult> compileGraph(StringRef text, const CompileOptions &options,
                                            const ProgressCallback &progress) {
   return Compilation(text, options, progress).run();
+}
+
+llvm::Expected<std::string> listTuningTasks(StringRef text, const CompileOptions &options, unsigned maxCandidates) {
+  CompileOptions toSchedule = options;
+  toSchedule.compileTo = Phase::Schedule;
+  return Compilation(text, toSchedule, nullptr).tasks(maxCandidates);
 }
 
 } // namespace accel

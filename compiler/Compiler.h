@@ -7,6 +7,7 @@
 #include "llvm/Support/Error.h"
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace accel {
 
@@ -18,6 +19,9 @@ struct CompileOptions {
   /// False: an op without a lowering is an UnsupportedOpError.
   bool fallback = true;
   GraphOptions graph;
+  /// Schedules found by tuning: pairs of kernel and text of #accel.tile_config. Other kernels get what heuristics
+  /// choose.
+  std::vector<std::pair<std::string, std::string>> tileConfigs;
   /// Last phase to run.
   Phase compileTo = Phase::Executable;
   /// Last phase that the given text has behind it; nothing for FX JSON.
@@ -64,6 +68,11 @@ using ProgressCallback = std::function<void(llvm::StringRef phase, double done)>
 /// Compiles one document. Thread-safe: each call has a context of its own.
 llvm::Expected<CompileResult> compileGraph(llvm::StringRef text, const CompileOptions &options,
                                            const ProgressCallback &progress = nullptr);
+
+/// What the tuner may try for the kernels of a document, at most so many schedules for each: a JSON list, one object
+/// for each task (docs/tuning.md).
+llvm::Expected<std::string> listTuningTasks(llvm::StringRef text, const CompileOptions &options,
+                                            unsigned maxCandidates);
 
 /// The target that a name stands for on this machine; an error lists what there is.
 llvm::Expected<TargetDescription> describeTarget(llvm::StringRef name);

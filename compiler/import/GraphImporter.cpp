@@ -159,10 +159,12 @@ Location GraphImporter::location(const FxNode &node) {
   return NameLoc::get(builder.getStringAttr(node.name), loc);
 }
 
-Value GraphImporter::addIndexArgument(llvm::StringRef name, DictionaryAttr binding) {
+Value GraphImporter::addIndexArgument(llvm::StringRef name, DictionaryAttr binding, std::optional<int64_t> hint) {
   unsigned position = func.getNumArguments();
   SmallVector<NamedAttribute> attrs = {builder.getNamedAttr("accel.binding", binding),
                                        builder.getNamedAttr(kNameAttr, builder.getStringAttr(name))};
+  if (hint)
+    attrs.push_back(builder.getNamedAttr(kHintAttr, builder.getI64IntegerAttr(*hint)));
   (void)func.insertArgument(position, builder.getIndexType(), builder.getDictionaryAttr(attrs), func.getLoc());
   symbolArgs.push_back(func.getArgument(position));
   return symbolArgs.back();
@@ -195,7 +197,7 @@ void GraphImporter::makeSymbols() {
   for (const FxSymbol &symbol : graph.symbols)
     if (auto it = bindings.find(symbol.name); it != bindings.end()) {
       symbolNumbers[symbol.name] = symbolArgs.size();
-      addIndexArgument(symbol.name, it->second);
+      addIndexArgument(symbol.name, it->second, symbol.hint);
     }
 }
 

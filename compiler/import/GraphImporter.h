@@ -51,7 +51,8 @@ private:
   mlir::Attribute argAttribute(const FxArg &arg, llvm::SmallVectorImpl<mlir::Value> &operands,
                                llvm::SmallVectorImpl<llvm::StringRef> &dtypes);
   llvm::StringRef memoryOwner(llvm::StringRef node) const;
-  mlir::Value addIndexArgument(llvm::StringRef name, mlir::DictionaryAttr binding);
+  mlir::Value addIndexArgument(llvm::StringRef name, mlir::DictionaryAttr binding,
+                               std::optional<int64_t> hint = std::nullopt);
   mlir::Location location(const FxNode &node);
 
   const FxGraph &graph;

@@ -33,6 +33,8 @@ inline constexpr llvm::StringLiteral kLayoutAttr = "accel.layout";
 inline constexpr llvm::StringLiteral kDtypeAttr = "accel.dtype";
 inline constexpr llvm::StringLiteral kKindAttr = "accel.kind";
 inline constexpr llvm::StringLiteral kNameAttr = "accel.name";
+/// On an `index` argument: the value it had while tracing.
+inline constexpr llvm::StringLiteral kHintAttr = "accel.hint";
 /// On a result: the FX node in whose memory it lies in eager. Results with one owner share memory, all others don't.
 inline constexpr llvm::StringLiteral kOwnerAttr = "accel.owner";
 /// The PyTorch dtype (as FX JSON names it) that memory of an element type has when nothing says otherwise.

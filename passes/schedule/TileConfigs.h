@@ -9,6 +9,9 @@ namespace accel {
 /// The schedule for a kernel that has its target.
 TileConfigAttr chooseTileConfig(KernelOp kernel);
 
+/// Schedules worth measuring beside the chosen one, the most promising first; none equals it. At most `limit`.
+llvm::SmallVector<TileConfigAttr> candidateTileConfigs(KernelOp kernel, TileConfigAttr chosen, unsigned limit);
+
 } // namespace accel
 
 #endif
