@@ -8,6 +8,7 @@
 #include "passes/kernels/Layouts.h"
 #include "passes/schedule/TileConfigs.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/ScopedPrinter.h"
 #include <nlohmann/json.hpp>
 
 using namespace mlir;
@@ -15,11 +16,20 @@ using namespace mlir;
 namespace accel {
 namespace {
 
-std::string print(Attribute attribute) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  attribute.print(stream);
-  return text;
+/// The expression where its symbols have these values; nothing if that is no number, as with a division by zero.
+std::optional<int64_t> evaluate(AffineExpr expr, ArrayRef<int64_t> symbols) {
+  SmallVector<AffineExpr> constants;
+  for (int64_t value : symbols)
+    constants.push_back(getAffineConstantExpr(value, expr.getContext()));
+  auto number = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(expr.replaceSymbols(constants), 0, 0));
+  return number ? std::optional(number.getValue()) : std::nullopt;
+}
+
+std::vector<int64_t> evaluate(AffineMap map, ArrayRef<int64_t> symbols) {
+  std::vector<int64_t> result;
+  for (AffineExpr expr : map.getResults())
+    result.push_back(evaluate(expr, symbols).value());
+  return result;
 }
 
 /// The integers that `index` arguments had while tracing.
@@ -29,7 +39,8 @@ public:
     for (BlockArgument argument : main.getArguments())
       if (argument.getType().isIndex()) {
         auto hint = main.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kHintAttr);
-        values.push_back(hint ? std::optional(hint.getInt()) : std::nullopt);
+        values.push_back(hint ? hint.getInt() : 1);
+        isKnown.push_back(hint != nullptr);
       }
   }
 
@@ -37,33 +48,19 @@ public:
     AffineExpr expr = sizes.exprOf(index);
     if (!expr)
       return std::nullopt;
-    bool isKnown = true;
-    SmallVector<AffineExpr> constants;
-    for (std::optional<int64_t> value : values)
-      constants.push_back(getAffineConstantExpr(value.value_or(1), sizes.context()));
+    bool all = true;
     expr.walk([&](AffineExpr e) {
       if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
-        isKnown &= values[symbol.getPosition()].has_value();
+        all &= isKnown[symbol.getPosition()];
     });
-    auto constant = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(expr.replaceSymbols(constants), 0, 0));
-    return isKnown && constant ? std::optional(constant.getValue()) : std::nullopt;
+    return all ? evaluate(expr, values) : std::nullopt;
   }
 
 private:
   SymbolicSizes sizes;
-  SmallVector<std::optional<int64_t>> values;
+  SmallVector<int64_t> values;
+  SmallVector<bool> isKnown;
 };
-
-/// A map's results where its symbols have these values.
-std::vector<int64_t> evaluate(AffineMap map, ArrayRef<int64_t> symbols) {
-  std::vector<int64_t> result;
-  SmallVector<AffineExpr> constants;
-  for (int64_t value : symbols)
-    constants.push_back(getAffineConstantExpr(value, map.getContext()));
-  for (AffineExpr expr : map.getResults())
-    result.push_back(cast<AffineConstantExpr>(simplifyAffineExpr(expr.replaceSymbols(constants), 0, 0)).getValue());
-  return result;
-}
 
 /// Makes the task of one kernel from the first launch of it.
 class TaskBuilder {
@@ -75,9 +72,9 @@ public:
     TuningTask task;
     task.kernel = kernel.getSymName().str();
     TileConfigAttr chosen = *kernel.getTileConfig();
-    task.configs.push_back(print(chosen));
+    task.configs.push_back(llvm::to_string(chosen));
     for (TileConfigAttr config : candidateTileConfigs(kernel, chosen, maxCandidates))
-      task.configs.push_back(print(config));
+      task.configs.push_back(llvm::to_string(config));
     if (task.configs.size() == 1 || !addInputs(task))
       return std::nullopt;
     task.module = moduleText();
@@ -94,8 +91,8 @@ private:
           return false;
         symbols.push_back(*value);
       }
-    unsigned number = 0;
-    for (Value operand : launch.getOperands()) {
+    const int64_t *symbol = symbols.begin();
+    for (auto [number, operand] : llvm::enumerate(launch.getOperands())) {
       TuningInput input;
       if (!operand.getType().isIndex()) {
         LayoutAttr layout = kernel.argLayout(number);
@@ -108,10 +105,9 @@ private:
         if (llvm::any_of(input.strides, [](int64_t stride) { return stride < 0; }))
           return false;
       } else {
-        input.value = *hints.valueOf(operand);
+        input.value = *symbol++;
       }
       task.inputs.push_back(std::move(input));
-      ++number;
     }
     return true;
   }
