@@ -168,16 +168,12 @@ private:
   /// The schedule's rows, or, where their number is known at run time only, as many fewer as make the blocks equal: 128
   /// rows by 112 are two blocks of 70 and 58, for threads get as many blocks each.
   Value rowsOfBlock() {
-    Value most = index.constant(config.getRows());
     if (constantRows())
-      return most;
-    auto shares = [&](Value count, Value parts) -> Value {
-      Value one = index.constant(1);
-      return arith::DivUIOp::create(b, arith::SubIOp::create(b, index.add(count, parts), one), parts);
-    };
-    Value height = index.constant(tileRows);
-    Value blocks = arith::MaxUIOp::create(b, blockCount, index.constant(1));
-    return index.mul(shares(shares(numRows, height), blocks), height);
+      return index.constant(config.getRows());
+    Value one = index.constant(1), tiles = expr(countOf(allRows(), tileRows));
+    Value blocks = arith::MaxUIOp::create(b, blockCount, one);
+    Value share = arith::DivUIOp::create(b, arith::SubIOp::create(b, index.add(tiles, blocks), one), blocks);
+    return index.mul(share, index.constant(tileRows));
   }
 
   /// Returns the number of the block of rows whose copy lies in the scratch memory from now on.

@@ -5,6 +5,7 @@
 
 #include "dialects/accel/AccelDialect.h"
 #include "dialects/accel/SymbolicSizes.h"
+#include <optional>
 
 namespace accel {
 
@@ -14,6 +15,12 @@ struct NestLoop {
   llvm::SmallVector<int64_t> kernelLoops; // outermost first
   mlir::AffineExpr size;
   bool isRow = false;
+
+  /// The size, at least 1; nothing where it is symbolic.
+  std::optional<int64_t> constantSize() const {
+    auto constant = llvm::dyn_cast<mlir::AffineConstantExpr>(size);
+    return constant ? std::optional(std::max<int64_t>(constant.getValue(), 1)) : std::nullopt;
+  }
 };
 
 /// An index of a padded read: it is in range if 0 <= sum(index of loop l * steps[l]) + start < size.

@@ -16,11 +16,6 @@ constexpr Cost kHopeless = 1.3;
 /// Grains worth trying beside the usual one, as its multiples: 10 µs of work for a thread is a guess.
 constexpr double kGrains[] = {0.25, 4, 1024};
 
-std::optional<int64_t> constantSize(AffineExpr size) {
-  auto constant = dyn_cast_or_null<AffineConstantExpr>(size);
-  return constant ? std::optional(std::max<int64_t>(constant.getValue(), 1)) : std::nullopt;
-}
-
 /// The numbers of a schedule, to be changed one by one.
 struct Numbers {
   int64_t vectorLoop, vector, block, rows, grain, tile;
@@ -84,9 +79,9 @@ private:
     int64_t lanes = nativeVectorBits(features) / bits;
     std::optional<int64_t> rows = 1, depth = 1;
     for (int64_t loop : nest.rows)
-      rows = product(rows, constantSize(loops.loops()[loop].size));
+      rows = product(rows, loops.loops()[loop].constantSize());
     for (int64_t loop : nest.k)
-      depth = product(depth, constantSize(loops.loops()[loop].size));
+      depth = product(depth, loops.loops()[loop].constantSize());
     SmallVector<int64_t> widths = {chosen.getVector()};
     if (!nest.panel && nest.n >= 0)
       widths = {chosen.getVector(), 2 * chosen.getVector(), chosen.getVector() / 2};
@@ -120,7 +115,7 @@ private:
                        std::optional<int64_t> depth) {
     // Sums that hide the latency of adding: 4 cycles on two units, on all x86 processors of the last ten years.
     constexpr double kSums = 8;
-    // Bytes that arrive from beyond the L2 cache in the time of one instruction: 10 GB/s at 3 GHz, and twice that.
+    // Bytes of B that arrive in the time of one instruction, an assumption: 24 GB/s at 3 GHz.
     constexpr double kBytes = 8;
     double perRow = llvm::divideCeil(n.vector, lanes), sums = perRow * n.tile;
     double loads = (perRow + n.tile) / 2, cycles = std::max({sums, loads, kSums});
@@ -161,7 +156,7 @@ private:
     if (loop < 0)
       return;
     bool isRow = loops.loops()[loop].isRow, reduces = loops.numParallel() < loops.loops().size();
-    std::optional<int64_t> size = constantSize(loops.loops()[loop].size);
+    std::optional<int64_t> size = loops.loops()[loop].constantSize();
     int64_t native = nativeVectorBits(features) / 32;
     for (int64_t vector : {chosen.getVector(), chosen.getVector() / 2, chosen.getVector() * 2, native, 4 * native}) {
       if (vector < 1 || (size && vector > int64_t(llvm::PowerOf2Ceil(*size))))

@@ -129,10 +129,7 @@ private:
   /// As many accumulators as registers hold beside a row of B and one element of A.
   TileConfigAttr chooseTile(const KernelLoops &loops, const ContractionNest &nest) {
     auto constantSize = [&](int64_t loop) -> std::optional<int64_t> {
-      if (loop < 0)
-        return 1;
-      auto size = dyn_cast<AffineConstantExpr>(loops.loops()[loop].size);
-      return size ? std::optional(std::max<int64_t>(size.getValue(), 1)) : std::nullopt;
+      return loop < 0 ? std::optional<int64_t>(1) : loops.loops()[loop].constantSize();
     };
     unsigned bits = getElementTypeOrSelf(nest.op->getResult(0).getType()).getIntOrFloatBitWidth();
     std::optional<int64_t> rows = 1;

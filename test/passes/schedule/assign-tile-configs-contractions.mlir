@@ -125,7 +125,7 @@ accel.kernel @panels(%a: tensor<300x64xf32> {accel.layout = #accel.layout<affine
   accel.yield %p : tensor<300x100xf32>
 }
 
-// The deeper, the fewer rows share a unit: their part of A stays in the cache.
+// The deeper, the fewer rows share a unit: their part of A has a bound.
 // CHECK-LABEL: accel.kernel @deep
 // AVX2-SAME: rows = 150, grain = 16384, tile = 6>
 // AVX512-SAME: rows = 252, grain = 16384, tile = 14>
